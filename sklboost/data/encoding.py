@@ -8,10 +8,13 @@ rank, so that a threshold lies between the two it was meant to divide.
 """
 
 import math
+import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from numbers import Number
 from typing import Any, NamedTuple
+from zoneinfo import ZoneInfo
 
 import numpy as np
 
@@ -27,6 +30,8 @@ _UNITS = {"D": 86_400 * 10**18, "h": 3600 * 10**18, "m": 60 * 10**18}
 _UNITS |= {"s": 10**18, "ms": 10**15, "us": 10**12, "ns": 10**9, "ps": 10**6, "fs": 1000, "as": 1}
 _COARSE_UNITS = ("D", "h", "m", "s", "ms", "us")
 _LARGEST = np.iinfo(np.int64).max
+# From here on, ten digits do not say which integer a number is.
+_FEW_DIGITS = 1e10
 
 
 def _no_values() -> np.ndarray:
@@ -54,6 +59,9 @@ class Encoding:
     is_coded : bool
         Whether values are codes already, as in some models of other libraries: 0, 1, ..., which
         `categories` lists. All other numbers share one further code, the last.
+    timezone : str
+        In which times are shown, such as "Europe/Berlin"; the numbers count from 1970 in UTC.
+        Empty: times without a zone, or none.
     """
 
     kind: str = "number"
@@ -63,6 +71,7 @@ class Encoding:
     codes: np.ndarray = field(default_factory=_no_values)
     is_declared: bool = False
     is_coded: bool = False
+    timezone: str = ""
 
     @cached_property
     def n_categories(self) -> int:
@@ -87,8 +96,8 @@ class Encoding:
     def originals(self, numbers: np.ndarray) -> np.ndarray:
         """Return thresholds, or numbers of rows, as values of a feature that is no category.
 
-        Times are times, and large integers are themselves. Of the rows seen in training ``x <
-        value`` says the same as ``x < threshold``.
+        Times are times, in UTC, and large integers are themselves. ``x < value`` says the same of
+        every integer, and of every time in nanoseconds, as ``x < threshold`` of its number.
 
         Parameters
         ----------
@@ -101,11 +110,53 @@ class Encoding:
         """
         if self.is_plain:
             return numbers
-        # all values are integers: none lies between a threshold and the next integer
-        values = np.ceil(numbers).astype(np.int64)
+        wholes = np.floor(numbers)
+        rests, steps = numbers - wholes, np.spacing(np.abs(numbers))
+        wholes = wholes.astype(np.int64)
         if len(self.ranks) > 0:
-            values = self.ranks[np.clip(values, 0, len(self.ranks) - 1)]
-        return values.astype(self.unit) if self.kind == "time" else values
+            # what lies between two ranks is a half: above the lower one, by as little as there is
+            rests, steps = (rests > 0.0) * np.finfo(np.float64).tiny, np.zeros(len(numbers))
+            wholes = self.ranks[np.clip(wholes, 0, len(self.ranks) - 1)]
+        if self.kind != "time":
+            return wholes + (rests > 0.0).astype(wholes.dtype)
+        return _as_times(wholes, rests, steps, self.unit)
+
+    def threshold(self, number: float) -> Any:
+        """Return one threshold as :meth:`originals` does; NaT for a time that no other is below."""
+        if np.isfinite(number):
+            value = self.originals(np.array([number]))[0]
+            return value.item() if value.dtype.kind in "iuf" else value
+        return np.array("NaT", self.unit)[()] if self.kind == "time" else float(number)
+
+    def text(self, value: Any) -> str:
+        """Write a threshold, a value or a category; times with the digits that they need."""
+        if isinstance(value, float) and self.kind == "number":
+            # all digits of an id, or whatever else has so many
+            return f"{value:.10g}" if abs(value) < _FEW_DIGITS else repr(float(value))
+        if isinstance(value, np.datetime64):
+            return instant_text(value, self.timezone)
+        if isinstance(value, np.timedelta64) and self.unit not in ("", str(value.dtype)):
+            one = np.array(1, self.unit)[()]
+            return f"{value / one:.15g} {str(2 * one).partition(' ')[2]}"  # 4.5 hours
+        return str(value)
+
+    def text_of_number(self, number: float) -> str:
+        """Write the value of a row, given as the number that it became."""
+        place = math.ceil(number) if len(self.ranks) > 0 and math.isfinite(number) else number
+        if place == number:
+            return self.text(self.threshold(number))
+        ends = [self.text(self.threshold(end)) for end in (place - 1, place)]
+        if place <= 0:
+            return f"below {ends[1]}"
+        return f"above {ends[0]}" if place == len(self.ranks) else f"between {' and '.join(ends)}"
+
+    @cached_property
+    def listed_categories(self) -> list[Any]:
+        """The categories as Python has them; times of NumPy in the coarsest unit."""
+        values = self.categories
+        if values.dtype.kind not in "mM":
+            return values.tolist()
+        return list(values.astype(_coarsest_unit(values.view(np.int64), str(values.dtype))))
 
     def fits(self, kind: Kind, unit: str) -> bool:
         """Whether a column of this kind, times in this unit, can be encoded.
@@ -156,12 +207,14 @@ def fit_encoding(
     """
     column = adapter.column(i)
     if is_declared or column.kind == "category":
-        return _fit_category(*column.categories(), weight, missing, is_declared)
+        known = _fit_category(*column.categories(), weight, missing, is_declared)
+        return replace(known, timezone=column.timezone) if column.timezone else known
     if column.kind == "time":
         times, absent, unit = column.times()
         used = _used(times, absent, weight)
         coarse = _coarsest_unit(used, unit)
-        return Encoding("time", coarse, _ranks(_in_unit(used, unit, coarse)[0]))
+        ranks = _ranks(_in_unit(used, unit, coarse)[0])
+        return Encoding("time", coarse, ranks, timezone=column.timezone)
     if column.kind != "number" or column.is_exact():
         return Encoding()
     values, absent = column.numbers()
@@ -343,7 +396,12 @@ def _encode_times(
         if fraction is not None:  # above the rank that the whole has, if it has one
             ranks += 0.5 * ((fraction > 0.0) & (ranks == np.floor(ranks)))
         return Column(ranks, absent)
-    return Column(whole if fraction is None else floats_below(whole) + fraction, absent)
+    if fraction is None:
+        return Column(whole, absent)
+    floats = floats_below(whole)
+    sums = floats + fraction
+    # rounded down, as large integers are: a time below a threshold is not carried up to it
+    return Column(np.where(sums - floats > fraction, np.nextafter(sums, -np.inf), sums), absent)
 
 
 def _in_unit(times: np.ndarray, unit: str, other: str) -> tuple[np.ndarray, np.ndarray | None]:
@@ -357,6 +415,55 @@ def _in_unit(times: np.ndarray, unit: str, other: str) -> tuple[np.ndarray, np.n
         return np.clip(times, -farthest, farthest) * factor, None
     whole, rest = np.divmod(times, min(other_step // step, _LARGEST))
     return whole, rest / (other_step // step)
+
+
+def _as_times(wholes: np.ndarray, rests: np.ndarray, steps: np.ndarray, unit: str) -> np.ndarray:
+    """Return times in the coarsest unit that says them all; nanoseconds are rounded up.
+
+    They are `wholes` and `rests` of a unit, the latter from 0 to 1 and known to within `steps`.
+    """
+    times, (what, _, own) = wholes.astype(unit), unit.removesuffix("]").partition("[")
+    largest = np.abs(wholes.astype(np.float64)).max(initial=0.0) + 1.0
+    for name, length in _UNITS.items():
+        factor = _UNITS[own] // length
+        if factor == 0:  # a coarser unit
+            continue
+        if largest * factor >= _LARGEST or (factor > 1 and length < _UNITS["ns"]):
+            break
+        parts = rests * factor
+        nearest = np.rint(parts)
+        is_whole = np.abs(parts - nearest) <= steps * factor
+        parts = np.where(is_whole, nearest, np.ceil(parts)).astype(np.int64)
+        times = (wholes * factor + parts).astype(f"{what}[{name}]")
+        if is_whole.all():
+            break
+    return times
+
+
+def instant_text(instant: np.datetime64, timezone: str) -> str:
+    """Write an instant; one in UTC as the time of its zone, and how far that is from UTC."""
+    if not timezone:
+        return f"{instant}:00" if np.datetime_data(instant.dtype)[0] == "h" else str(instant)
+    second = instant.astype("datetime64[s]")
+    try:
+        local = datetime.fromtimestamp(int(second.astype(np.int64)), zone_of(timezone)).isoformat()
+    except (OverflowError, ValueError, OSError):  # beyond the years 1 to 9999
+        return f"{instant}+00:00"
+    text = str(np.datetime64(local[:19]) + (instant - second))
+    return f"{text.removesuffix(':00')}{local[19:]}"
+
+
+def zone_of(name: str) -> tzinfo:
+    """Return a time zone by its name, or by how far it is from UTC, such as "UTC+02:00"."""
+    offset = re.search(r"([+-])(\d\d):(\d\d)$", name)
+    if offset is not None:
+        sign, hours, minutes = offset.groups()
+        distance = timedelta(hours=int(hours), minutes=int(minutes))
+        return timezone(distance if sign == "+" else -distance)
+    try:
+        return ZoneInfo(name)
+    except (KeyError, ValueError, OSError):  # of another library, or not known here
+        return UTC
 
 
 def _length(unit: str) -> int:

@@ -79,6 +79,10 @@ class _FileColumn(ColumnAdapter):
     def dtype_name(self) -> str:
         return self._empty.dtype_name
 
+    @property
+    def timezone(self) -> str:
+        return self._empty.timezone
+
     def _read(self) -> ArrowColumn:
         name, type_ = self._field.name, self._field.type
         parts = [pq.ParquetFile(path).read(columns=[name]).column(name) for path in self._paths]

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from sklboost.data.encoding import Encoding
+from sklboost.data.encoding import instant_text, zone_of
 from sklboost.displays.figures import (
     BLUE,
     Display,
@@ -29,7 +29,7 @@ _MOST_LETTERS = 60
 _MOST_BARS = 100
 # Of the size of the numbers: what spans less is not drawn well in float64.
 _LEAST_SPAN = 1e-9
-_UNITS = {"D": "days", "h": "hours", "m": "minutes", "s": "seconds", "us": "µs"}
+_UNITS = {"D": "days", "h": "hours", "m": "minutes", "s": "seconds", "ms": "ms", "us": "µs"}
 
 
 @dataclass(eq=False, repr=False)
@@ -46,6 +46,8 @@ class SplitValuesDisplay(Display):
     feature_name : str
     bins : int, optional
         Number of bars. None: by the number of thresholds and how they lie, at most 100.
+    timezone : str, default=""
+        The time zone in which times, which `values` has in UTC, are shown.
 
     Attributes
     ----------
@@ -73,6 +75,7 @@ class SplitValuesDisplay(Display):
     values: np.ndarray
     feature_name: str
     bins: int | None = None
+    timezone: str = ""
 
     @classmethod
     def from_estimator(
@@ -105,7 +108,7 @@ class SplitValuesDisplay(Display):
         fitted = fitted_model(estimator)
         number = number_of(feature, "feature", fitted.feature_names)
         check_value("bins", bins, integer(1))
-        encoding = Encoding() if fitted.encodings is None else fitted.encodings[number]
+        encoding = fitted.names.encoding(number)
         if encoding.kind == "category":
             raise ValueError(
                 f"feature={feature!r}: it is a category, so its splits have sets of categories and "
@@ -122,20 +125,20 @@ class SplitValuesDisplay(Display):
                 f"{used or 'nothing'}"
             )
         values = encoding.originals(thresholds)
-        return cls(values, fitted.feature_names[number], bins).plot(ax)
+        return cls(values, fitted.feature_names[number], bins, encoding.timezone).plot(ax)
 
     def _size(self) -> tuple[float, float]:
         return 7.0, 4.0
 
     def _draw(self, ax: Any) -> None:
-        scale, distances = _scale_of(self.values)
+        scale, distances = _scale_of(self.values, self.timezone)
         edges = _edges(distances, self.bins, scale.unit)
         self.counts_, _ = np.histogram(distances, edges)
         drawn = scale.start + scale.step * edges
         style = dict(align="edge", color=BLUE, edgecolor="white", linewidth=0.6)
         ax.bar(drawn[:-1], self.counts_, np.diff(drawn), **style)
         if scale.is_calendar:
-            _draw_calendar(ax)
+            _draw_calendar(ax, self.timezone)
         if scale.offset:
             ax.xaxis.set_major_formatter(lambda number, _: f"{number:,.10g}")
             ax.xaxis.get_major_formatter().set_offset_string(scale.offset)
@@ -174,7 +177,7 @@ class _Scale(NamedTuple):
     is_calendar: bool = False
 
 
-def _scale_of(values: np.ndarray) -> tuple[_Scale, np.ndarray]:
+def _scale_of(values: np.ndarray, timezone: str) -> tuple[_Scale, np.ndarray]:
     """Choose the origin and how to draw distances from it; return these as float64, too."""
     kind, code = values.dtype.kind, ""
     # integers of any size, as Python has them, or floats
@@ -185,11 +188,18 @@ def _scale_of(values: np.ndarray) -> tuple[_Scale, np.ndarray]:
     is_far = span < _LEAST_SPAN * max(abs(low), abs(high))
     if kind in "mM":
         code = np.datetime_data(values.dtype)[0]
+    step = 1.0
+    for coarse in _UNITS if kind == "m" and not is_far else ():
+        half = int(np.array(1, f"m8[{coarse}]") / np.array(2, values.dtype))
+        if half > 0 and not any(number % half for number in numbers):
+            # thresholds are halves of what their feature is counted in
+            code, width, step = coarse, 2.0 * half, 0.5 / half
+            break
     words, origin = f" in {_UNITS.get(code, code)}" if code else "", low
     if kind == "M":
         years = np.array([values.min(), values.max()]).astype("datetime64[Y]").astype(int) + 1970
         if is_far or years[0] < 2 or years[1] > 9990:  # beyond what calendars have
-            scale = _Scale(words=f"{words} after {values.min()}")
+            scale = _Scale(words=f"{words} after {instant_text(values.min(), timezone)}")
         else:
             one = np.ones(1, values.dtype.str.replace("M8", "m8"))  # of the unit
             days = float((one / np.timedelta64(1, "D"))[0])
@@ -200,7 +210,7 @@ def _scale_of(values: np.ndarray) -> tuple[_Scale, np.ndarray]:
         origin = int(origin) if origin == int(origin) else origin
         scale = _Scale(unit=width, words=words, offset=f"{origin:+,}")
     else:
-        scale = _Scale(start=float(low), unit=width, words=words)
+        scale = _Scale(step * low, step, width, words)
     return scale, np.array([number - origin for number in numbers], dtype=np.float64)
 
 
@@ -220,12 +230,13 @@ def _edges(distances: np.ndarray, n_bars: int | None, unit: float) -> np.ndarray
     return np.linspace(low, high, n_bars + 1)
 
 
-def _draw_calendar(ax: Any) -> None:
+def _draw_calendar(ax: Any, timezone: str) -> None:
     """Write dates at the axis, and what they have in common at its end."""
     from matplotlib.dates import ConciseDateFormatter
 
-    ax.xaxis_date()
-    ax.xaxis.set_major_formatter(ConciseDateFormatter(ax.xaxis.get_major_locator()))
+    zone = zone_of(timezone) if timezone else None
+    ax.xaxis_date(zone)
+    ax.xaxis.set_major_formatter(ConciseDateFormatter(ax.xaxis.get_major_locator(), zone))
 
 
 @draws_like(SplitValuesDisplay.from_estimator)

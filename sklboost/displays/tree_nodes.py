@@ -5,13 +5,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklboost.data.encoding import Encoding
 from sklboost.displays.figures import short, short_names, short_number
 from sklboost.estimators.predict.fitted_model import FittedModel
 from sklboost.tree.predict.category_bits import listed_categories
 
 _MOST_LETTERS = 26  # of a name, and of the categories of a split
-_PLAIN = Encoding()
+_FEW_DIGITS = 1e9  # from here on a short number does not say which integer it is
 
 
 class DrawnNode(NamedTuple):
@@ -94,17 +93,17 @@ def split_text(fitted: FittedModel, names: Sequence[str], position: int, precisi
     """The condition of rows that go left at a node, given by its place among those of all trees."""
     node = fitted.model.nodes[position]
     name = names[node.feature]
-    encoding = _PLAIN if fitted.encodings is None else fitted.encodings[node.feature]
+    encoding = fitted.names.encoding(node.feature)
     if np.isnan(node.threshold):
         codes = listed_categories(fitted.model.tops.bits, position)
         by_code = fitted.categories[node.feature]
-        texts = [str(category) for code in codes for category in by_code[code]]
+        texts = [encoding.text(category) for code in codes for category in by_code[code]]
         return f"{name} in {_categories_text(texts)}"
     if node.threshold == -np.inf:
         return f"{name} is missing"
-    if encoding.is_plain or np.isinf(node.threshold):
+    if np.isinf(node.threshold) or (encoding.is_plain and abs(node.threshold) < _FEW_DIGITS):
         return f"{name} < {short_number(float(node.threshold), precision + 1)}"
-    return f"{name} < {encoding.originals(np.array([node.threshold]))[0]}"
+    return f"{name} < {encoding.text(encoding.threshold(node.threshold))}"
 
 
 def _categories_text(categories: list[str]) -> str:

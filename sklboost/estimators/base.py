@@ -128,24 +128,23 @@ class BaseBooster(
         pandas.DataFrame
             XGBoost's columns ``Tree, Node, ID, Feature, Split, Yes, No, Missing, Gain, Cover,
             Category``, and ``Similarity`` and ``Output`` (the leaf weight before the learning rate)
-            of every node. For a leaf, ``Gain`` is its value, as in XGBoost. ``Category`` lists the
-            categories that go to ``Yes``. With linear leaves also ``Shift, Slopes, Centres, Least,
-            Most``: the leaf adds ``Shift`` and the sum of ``slope * (x - centre)`` to its value, no
-            less than ``Least`` and no more than ``Most``.
+            of every node. ``x < Split`` goes to ``Yes``: it is a float, but of times a Timestamp,
+            in the time zone of the column, or a Timedelta, and of integers that floats cannot tell
+            apart an integer; then the column is of objects. It is -inf, or NaT, if only missing
+            values go to ``Yes``. For a leaf, ``Gain`` is its value, as in XGBoost. ``Category``
+            lists the categories that go to ``Yes``. With linear leaves also ``Shift, Slopes,
+            Centres, Least, Most``: the leaf adds ``Shift`` and the sum of ``slope * (x - centre)``
+            to its value, no less than ``Least`` and no more than ``Most``.
 
         Raises
         ------
         ImportError
             If pandas is not installed.
         """
-        from sklboost.inspection.tables import node_table
+        from sklboost.inspection.tables import node_frame
 
         fitted = self._fitted
-        try:
-            import pandas as pd
-        except ImportError as error:
-            raise ImportError("trees_to_dataframe needs pandas: pip install pandas") from error
-        return pd.DataFrame(node_table(fitted.model, fitted.feature_names, fitted.categories))
+        return node_frame(fitted.model, fitted.names)
 
     def verify_monotone(self, constraints: Any = None) -> "MonotoneReport":
         """Prove from the finished trees that raw scores are monotone in some features.

@@ -24,6 +24,7 @@ def encoding_document(encoding: Encoding) -> dict[str, Any]:
         "codes": narrow_integers(encoding.codes),
         "is_declared": encoding.is_declared,
         "is_coded": encoding.is_coded,
+        "timezone": encoding.timezone,
     }
 
 
@@ -53,7 +54,8 @@ def read_encoding(section: Section) -> Encoding:
         section["categories"].fail(str(error))
     if len(categories) != n_known:
         section["categories"].fail(f"there are none of a {kind}")
-    encoding = Encoding(kind, unit, ranks, categories, codes, declared, is_coded)
+    zone = "" if (known := section.get("timezone")) is None else known.text()
+    encoding = Encoding(kind, unit, ranks, categories, codes, declared, is_coded, zone)
     if len(encoding.code_of) != n_known:
         section["categories"].fail("a category occurs twice")
     return encoding

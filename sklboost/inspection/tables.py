@@ -5,37 +5,66 @@ from typing import Any
 
 import numpy as np
 
+from sklboost.data.encoding import Encoding, zone_of
 from sklboost.engine.model import LinearLeaves, Model
 from sklboost.engine.structs import TreeParams
+from sklboost.inspection.derivation.names import ModelNames
 from sklboost.tree.core.formulas import leaf_weight, similarity_at
 from sklboost.tree.predict.category_bits import listed_categories
 
 
+def node_frame(model: Model, names: ModelNames) -> Any:
+    """Return the table as a frame of pandas, with times of pandas in the zones of their columns."""
+    try:
+        import pandas as pd
+    except ImportError as error:
+        raise ImportError("trees_to_dataframe needs pandas: pip install pandas") from error
+
+    def value_of(value: Any, encoding: Encoding) -> Any:
+        if isinstance(value, list):
+            return [value_of(own, encoding) for own in value]
+        if not isinstance(value, np.datetime64 | np.timedelta64):
+            return value
+        if np.datetime_data(value.dtype)[0] in ("ps", "fs", "as"):  # which pandas cuts off
+            return value
+        try:
+            own = pd.Timestamp(value) if isinstance(value, np.datetime64) else pd.Timedelta(value)
+        except ValueError:  # too far away for pandas
+            return value
+        if not encoding.timezone:
+            return own
+        return own.tz_localize("UTC").tz_convert(zone_of(encoding.timezone))
+
+    table = node_table(model, names)
+    encodings = [names.encoding(feature) for feature in model.nodes.feature.tolist()]
+    for name in ("Split", "Category"):
+        table[name] = list(map(value_of, table[name], encodings))
+    if not all(isinstance(split, float) for split in table["Split"]):
+        table["Split"] = pd.Series(table["Split"], dtype=object)  # floats would round integers
+    return pd.DataFrame(table)
+
+
 @np.errstate(all="ignore")
-def node_table(
-    model: Model, feature_names: Sequence[str], categories: Sequence[Sequence[Sequence[Any]]]
-) -> dict[str, list[Any]]:
+def node_table(model: Model, names: ModelNames) -> dict[str, list[Any]]:
     """Return the columns of the table: XGBoost's, ``Similarity`` and ``Output``.
 
     Parameters
     ----------
     model : Model
-    feature_names : sequence of str
-    categories : sequence
-        For each feature with categories, the categories of each code; may be empty for others.
+    names : ModelNames
 
     Returns
     -------
     dict of str to list
-        ``Tree``, ``Node``, ``ID``, ``Feature`` ("Leaf" for a leaf), ``Split`` (x < this goes to
-        ``Yes``, else to ``No``), ``Missing``, ``Gain`` (for a leaf its value, as in XGBoost),
-        ``Cover``, ``Category`` (of a split on categories those that go to ``Yes``, all others
-        going to ``No``; else None), ``Similarity`` and ``Output`` (the leaf weight the node has
-        or would have, before the learning rate). In a vector tree a leaf's ``Gain`` and every
-        node's ``Output`` are lists, with a number for each output. With linear leaves also
-        ``Shift``, ``Slopes`` and ``Centres`` (dicts by name), ``Least`` and ``Most``, None for
-        other nodes: a leaf adds ``Shift + sum of slope * (x - centre)`` to its value, within the
-        last two.
+        ``Tree``, ``Node``, ``ID``, ``Feature`` ("Leaf" for a leaf), ``Split`` (x < this, a value of
+        the feature's own kind, goes to ``Yes``, else to ``No``), ``Missing``, ``Gain`` (for a leaf
+        its value, as in XGBoost), ``Cover``, ``Category`` (of a split on categories those that go
+        to ``Yes``, all others going to ``No``; else None), ``Similarity`` and ``Output`` (the leaf
+        weight the node has or would have, before the learning rate). In a vector tree a leaf's
+        ``Gain`` and every node's ``Output`` are lists, with a number for each output. With linear
+        leaves also ``Shift``, ``Slopes`` and ``Centres`` (dicts by name), ``Least`` and ``Most``,
+        None for other nodes: a leaf adds ``Shift + sum of slope * (x - centre)`` to its value,
+        within the last two.
     """
     columns = _COLUMNS if model.linear is None else _COLUMNS + _LINEAR_COLUMNS
     table: dict[str, list[Any]] = {name: [] for name in columns}
@@ -44,13 +73,13 @@ def node_table(
         for number, node in enumerate(model.nodes[start:stop]):
             row = _node_row(model, tree, number, node)
             if node.left >= 0:
-                row |= _split_row(tree, node, feature_names)
+                row |= _split_row(tree, node, names)
                 if np.isnan(node.threshold):
                     codes = listed_categories(model.tops.bits, start + number)
-                    of_code = categories[node.feature]
+                    of_code = names.categories[node.feature]
                     row["Category"] = [category for code in codes for category in of_code[code]]
             elif model.linear is not None:
-                row |= _line_row(model.linear, start + number, feature_names)
+                row |= _line_row(model.linear, start + number, names.features)
             for name, values in table.items():
                 values.append(row.get(name))
     return table
@@ -106,11 +135,11 @@ def _node_row(model: Model, tree: int, number: int, node: np.record) -> dict[str
     }
 
 
-def _split_row(tree: int, node: np.record, feature_names: Sequence[str]) -> dict[str, object]:
+def _split_row(tree: int, node: np.record, names: ModelNames) -> dict[str, object]:
     left, right = f"{tree}-{node.left}", f"{tree}-{node.right}"
     return {
-        "Feature": feature_names[node.feature],
-        "Split": float(node.threshold),
+        "Feature": names.features[node.feature],
+        "Split": names.encoding(node.feature).threshold(float(node.threshold)),
         "Yes": left,
         "No": right,
         "Missing": left if node.default_left else right,

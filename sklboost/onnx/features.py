@@ -140,11 +140,13 @@ def category_keys(encoding: Encoding, name: str) -> list[Any]:
             f"the feature {name!r} holds {kind}, which ONNX cannot compare: turn it into smaller "
             "numbers, such as days since a date, before fit"
         )
-    values = encoding.categories.tolist()
+    values = encoding.listed_categories
     if encoding.is_of_text:
         return values
-    is_whole = [
-        isinstance(v, Integral) or (isinstance(v, float) and v.is_integer()) for v in values
+    is_whole = [  # NumPy's spans of time are integers, too
+        not isinstance(v, np.timedelta64)
+        and (isinstance(v, Integral) or (isinstance(v, float) and v.is_integer()))
+        for v in values
     ]
     if not all(is_whole) or not all(_INT64.min <= v <= _INT64.max for v in values):
         strange = values[is_whole.index(False)] if False in is_whole else max(values, key=abs)

@@ -182,7 +182,7 @@ def _fit_and_predict(
     model.predict(X[:1])
     model.apply(X)
     fitted = fitted_model(model)
-    node_table(fitted.model, fitted.feature_names, fitted.categories)
+    node_table(fitted.model, fitted.names)
 
 
 def _predict_many(X: np.ndarray) -> None:

@@ -313,6 +313,66 @@ def test_times_beyond_float64_become_ranks():
     assert numbers(encoding, np.concatenate([finer, finer + 1, finer - 1]))[0] == [1, 1.5, 0.5]
 
 
+# --- and back
+
+DAY = np.array(["2020-01-01", "2020-01-04", "2020-01-07"], dtype="datetime64[ns]")
+LOW, HIGH = np.iinfo(np.int64).min, np.iinfo(np.uint64).max
+KNOWN = {
+    "ids": LARGE + np.array([0, 10, 30]),
+    "the lowest and small ones": np.array([LOW, LOW + 1, 3, 5]),
+    "unsigned": np.array([0, HIGH - 9, HIGH - 2], dtype=np.uint64),
+    "days": DAY,
+    "seconds": DAY + np.array([0, 1, 30]) * np.timedelta64(1, "s"),
+    "microseconds": DAY + np.array([0, 1, 30]) * np.timedelta64(1, "us"),
+    "nanoseconds": DAY[0] + np.array([1, 4, 9]) * np.timedelta64(1, "ns"),
+    "hours": np.array([-5, 4, 9], dtype="timedelta64[h]").astype("timedelta64[ns]"),
+    "spans of nanoseconds": (2**53 + np.array([0, 4, 5])).view("timedelta64[ns]"),
+    "beyond nanoseconds": np.array(["3000-01-01", "3000-01-02"], dtype="datetime64[s]"),
+}
+
+
+@pytest.mark.parametrize("name", KNOWN)
+def test_thresholds_divide_values_as_they_divide_numbers(name):
+    known = KNOWN[name]
+    encoding = learn(known)
+    places = np.array(numbers(encoding, known)[0])
+    for threshold in np.concatenate([(places[1:] + places[:-1]) / 2.0, places[1:]]):
+        value = encoding.threshold(float(threshold))
+        # also for what no row of the fit has: next to the threshold, and halfway to it
+        if isinstance(value, int):
+            others = [value - 1, value, min(value + 1, np.iinfo(known.dtype).max)]
+            rows = np.array([*known.tolist(), *others], dtype=known.dtype)
+            expected = [row < value for row in rows.tolist()]
+        else:
+            step = np.timedelta64(1, "s" if "beyond" in name else "ns")
+            near = value + step * np.array([-(10**9), -100, -1, 0, 1, 100, 10**9])
+            rows = np.concatenate([known.astype(near.dtype), near])
+            expected = rows < value
+        assert_array_equal(np.array(numbers(encoding, rows)[0]) < threshold, expected)
+
+
+def test_texts_of_times_are_in_their_zone_and_unit():
+    zone = learn(pd.Series(DAY).dt.tz_localize("Europe/Berlin"))
+    assert zone.timezone == "Europe/Berlin"
+    assert [zone.text_of_number(18262.0 * 24 + own) for own in (-1, 0.5)] == [
+        *("2020-01-01T00:00+01:00", "2020-01-01T01:30+01:00")
+    ]
+    summer = zone.threshold(18444.0 * 24)  # 1 July 2020, 0 h in UTC
+    assert zone.text(summer) == "2020-07-01T02:00+02:00"
+    shifted = learn(pd.Series(DAY).dt.tz_localize("UTC-03:30"))
+    assert shifted.text_of_number(numbers(shifted, DAY[:1])[0][0]) == "2019-12-31T20:30-03:30"
+    assert learn(KNOWN["hours"]).text_of_number(4.5) == "4.5 hours"
+    # what is read of files cannot ask for anything but a zone
+    odd = Encoding("time", "datetime64[h]", timezone="../../etc/passwd")
+    assert odd.text_of_number(0.0) == "1970-01-01T00:00+00:00"
+    ids = learn(KNOWN["ids"])
+    assert ids.text_of_number(0.5) == f"between {LARGE} and {LARGE + 10}"
+    assert (ids.text_of_number(-0.5), ids.text_of_number(2.5)) == (
+        *(f"below {LARGE}", f"above {LARGE + 30}"),
+    )
+    assert Encoding().text(20240101123456.5) == "20240101123456.5"
+
+
 # --- which columns fit
 
 

@@ -92,7 +92,7 @@ CLOSE_TIMES = {
 @pytest.mark.parametrize("name", CLOSE_TIMES)
 def test_times_that_no_axis_of_dates_can_show_are_counted_from_the_first(name):
     display, thresholds = displayed(CLOSE_TIMES[name])
-    unit = {"s": "seconds", "D": "days"}.get(np.datetime_data(thresholds.dtype)[0], "ns")
+    unit = {"D": "days"}.get(unit := np.datetime_data(thresholds.dtype)[0], unit)
     words = f"threshold of column in {unit} after {thresholds.min()}"
     assert display.ax_.get_xlabel() == words
     span = (thresholds.max() - thresholds.min()).astype(np.int64)

@@ -114,15 +114,15 @@ def test_times_and_large_integers_are_written_as_such():
     model = XGBRegressorLite(n_estimators=1, max_depth=3, reg_lambda=0).fit(frame, y)
     splits = {model.explain_split(0, node).title.split(": ")[1] for node in range(7)}
     assert splits == {
-        "split at day < 2020-01-05",
+        "split at day < 2020-01-04T12:00",
         "split at id < 100000000000000006",
-        "split at lasts < 5 hours",
+        "split at lasts < 4.5 hours",
     }
     row = frame[(day == 8) & (key == 5) & (hours == 7)]
     whole = model.explain_prediction(row, full=True).text
-    assert "day = 2020-01-09 ≥ 2020-01-05" in whole
+    assert "day = 2020-01-09 ≥ 2020-01-04T12:00" in whole
     assert "id = 100000000000000005 < 100000000000000006" in whole
-    assert "lasts = 7 hours ≥ 5 hours" in whole
+    assert "lasts = 7 hours ≥ 4.5 hours" in whole
     many = XGBRegressorLite(n_estimators=9, max_depth=3).fit(frame, y)
     summary = many.explain_prediction(row).text
     for value in ("day = 2020-01-09: ", "id = 100000000000000005: ", "lasts = 7 hours: "):

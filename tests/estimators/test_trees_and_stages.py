@@ -5,7 +5,7 @@ from functools import partial
 import numpy as np
 import pandas as pd
 import pytest
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 
 from sklboost import XGBClassifierLite, XGBRegressorLite
 from sklboost.data.encoding import Encoding
@@ -24,6 +24,75 @@ def test_stages_stay_as_they_were_yielded(regression):
     one, other = model.staged_predict(X), model.staged_predict(X)
     for a, b in zip(one, other, strict=True):  # two at a time
         assert_array_equal(a, b)
+
+
+KINDS = np.array([3, 0, 4, 1, 2] * 20)
+DAYS = pd.Timestamp("2024-03-29") + pd.to_timedelta(KINDS, "D")
+COLUMNS = {
+    "ids": 2**60 + 10 * KINDS,
+    "unsigned": np.uint64(2**64 - 60) + 10 * KINDS.astype(np.uint64),
+    "nullable": pd.array(np.where(KINDS == 4, None, 2**60 + KINDS), dtype="Int64"),
+    "days": DAYS,
+    "zone": DAYS.tz_localize("Europe/Berlin"),
+    "nanoseconds": pd.Timestamp("2024-01-01T00:00:00.123456789") + pd.to_timedelta(KINDS, "ns"),
+    "spans": pd.to_timedelta(KINDS, "h"),
+    "gaps": pd.Series(DAYS[:1].repeat(100)).where(KINDS > 2),
+    "categories of days": pd.Categorical(DAYS),
+    "categories of times with a zone": pd.Categorical(DAYS.tz_localize("Europe/Berlin")),
+    "categories of spans": pd.Categorical(pd.to_timedelta(KINDS, "s")),
+}
+
+
+def scores_by_hand(table, values, start):
+    """Send values down the trees of a table, comparing as Python does."""
+    nodes = {row.ID: row for row in table.itertuples()}
+    for value in values:
+        score = start
+        for tree in range(table["Tree"].max() + 1):
+            node = nodes[f"{tree}-0"]
+            while node.Feature != "Leaf":
+                if pd.isna(value):
+                    side = node.Missing
+                else:
+                    is_left = (
+                        value < node.Split if node.Category is None else value in node.Category
+                    )
+                    side = node.Yes if is_left else node.No
+                node = nodes[side]
+            score += node.Gain
+        yield score
+
+
+@pytest.mark.parametrize("name", COLUMNS)
+def test_the_table_predicts_by_hand(name, tmp_path):
+    X = pd.DataFrame({"x": COLUMNS[name]})
+    model = small(XGBRegressorLite, max_depth=3).fit(X, (KINDS > 1) * 3.0 + (KINDS == 3))
+    model.save_model(tmp_path / "model.json", format="sklboost")
+    again = XGBRegressorLite().load_model(tmp_path / "model.json")
+    table = again.trees_to_dataframe()
+    assert table.equals(model.trees_to_dataframe())
+    start = model.model_.base_score[0]
+    assert_allclose(list(scores_by_hand(table, X["x"], start)), model.predict(X))
+    if table["Category"].isna().all() and name != "gaps":  # values next to a threshold, too
+        split = table["Split"][0]
+        step = 1 if isinstance(split, int) else pd.Timedelta(1, "ns")
+        near = pd.DataFrame({"x": pd.Series([split - step, split, split + step])})
+        assert_allclose(list(scores_by_hand(table, near["x"], start)), model.predict(near))
+
+
+def test_splits_are_values_of_their_column():
+    X = pd.DataFrame(
+        {name: COLUMNS[name] for name in ("ids", "zone", "spans")} | {"x": 1.0 * KINDS}
+    )
+    for name, split in [
+        ("ids", 2**60 + 11),
+        ("zone", pd.Timestamp("2024-03-30 12:00", tz="Europe/Berlin")),
+        ("spans", pd.Timedelta("1.5h")),
+        ("x", 1.5),
+    ]:
+        table = small(XGBRegressorLite).fit(X[[name]], KINDS > 1).trees_to_dataframe()
+        assert table["Split"][0] == split
+        assert table["Split"].dtype == (np.float64 if name == "x" else object)
 
 
 def test_table_of_the_trees(binary):

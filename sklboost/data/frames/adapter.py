@@ -41,6 +41,11 @@ class ColumnAdapter(ABC):
     def dtype_name(self) -> str:
         """The dtype as the user's library calls it, for messages."""
 
+    @property
+    def timezone(self) -> str:
+        """The time zone of instants, as the user's library calls it; empty if there is none."""
+        return ""
+
     def numbers(self) -> tuple[np.ndarray, np.ndarray | None]:
         """Return the values of a column of numbers, and which of them are missing.
 

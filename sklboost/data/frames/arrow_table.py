@@ -40,6 +40,11 @@ class ArrowColumn(ColumnAdapter):
     def dtype_name(self) -> str:
         return self._dtype_name or str(self._values.type)
 
+    @property
+    def timezone(self) -> str:
+        type_ = self._values.type
+        return getattr(type_.value_type if types.is_dictionary(type_) else type_, "tz", "") or ""
+
     @cached_property
     def kind(self) -> Kind:
         type_ = self._values.type

@@ -134,11 +134,16 @@ class NumpyColumn(ColumnAdapter):
     """
 
     def __init__(
-        self, values: np.ndarray, missing: np.ndarray | None = None, dtype_name: str = ""
+        self,
+        values: np.ndarray,
+        missing: np.ndarray | None = None,
+        dtype_name: str = "",
+        timezone: str = "",
     ) -> None:
         self._values = values
         self._missing = missing
         self._dtype_name = dtype_name
+        self._timezone = timezone
 
     @cached_property
     def kind(self) -> Kind:
@@ -150,6 +155,10 @@ class NumpyColumn(ColumnAdapter):
     @property
     def dtype_name(self) -> str:
         return self._dtype_name or str(self._values.dtype)
+
+    @property
+    def timezone(self) -> str:
+        return self._timezone
 
     def numbers(self) -> tuple[np.ndarray, np.ndarray | None]:
         """Return the values in this machine's order of bytes; long doubles rounded to float64."""

@@ -95,7 +95,7 @@ def pandas_column(values: Any) -> ColumnAdapter:
         return PandasLabels(values)
     if isinstance(dtype, pd.DatetimeTZDtype):
         times = values.to_numpy(f"datetime64[{dtype.unit}]")
-        return NumpyColumn(times, dtype_name=name)
+        return NumpyColumn(times, None, name, str(dtype.tz))
     if isinstance(dtype, pd.PeriodDtype):  # is as good as its start
         return NumpyColumn(values.to_timestamp().to_numpy(), dtype_name=name)
     if hasattr(dtype, "numpy_dtype"):  # nullable
@@ -118,6 +118,11 @@ class PandasLabels(ColumnAdapter):
     @property
     def dtype_name(self) -> str:
         return str(self._values.dtype)
+
+    @property
+    def timezone(self) -> str:
+        is_category = self.kind == "category"
+        return str(getattr(self._values.categories.dtype, "tz", "")) if is_category else ""
 
     def _labels(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the codes that pandas has; text is numbered in the order in which it is met."""

@@ -65,6 +65,10 @@ class PolarsColumn(ColumnAdapter):
         dtype = self._series.dtype
         return "number" if dtype.is_numeric() else _KINDS.get(dtype.base_type(), "unsupported")
 
+    @property
+    def timezone(self) -> str:
+        return getattr(self._series.dtype, "time_zone", "") or ""
+
     def numbers(self) -> tuple[np.ndarray, np.ndarray | None]:
         """Return the values: those of polars if nothing is missing and they are in one piece."""
         series = self._series

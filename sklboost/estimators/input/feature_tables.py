@@ -169,7 +169,7 @@ def categories_by_code(encodings: Encodings) -> list[list[list[Any]]]:
     by_code: list[list[list[Any]]] = []
     for encoding in encodings or ():
         by_code.append([[] for _ in range(encoding.n_categories)])
-        pairs = zip(encoding.categories.tolist(), encoding.codes.tolist(), strict=True)
+        pairs = zip(encoding.listed_categories, encoding.codes.tolist(), strict=True)
         for category, code in pairs:
             by_code[-1][code].append(category)
     return by_code

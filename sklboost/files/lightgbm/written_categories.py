@@ -53,7 +53,7 @@ def write_categories(model: Model, encodings: tuple[Encoding, ...] | None) -> Wr
             if feature in by_category:
                 _refuse(f"categories whose values are not known (feature {feature})")
             continue
-        values = encoding.categories.tolist()
+        values = encoding.listed_categories
         integers = np.arange(len(values))
         if encoding.is_declared and _are_small_integers(values):
             integers = np.array(values, dtype=np.int64)

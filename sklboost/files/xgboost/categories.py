@@ -49,7 +49,8 @@ def _stored_values(encoding: Encoding) -> list[Any] | None:
         if not encoding.is_plain:
             _refuse(f"features of the kind {encoding.unit or 'large integer'}")
         return None
-    values = encoding.categories[np.argsort(encoding.codes, kind="stable")].tolist()
+    order = np.argsort(encoding.codes, kind="stable").tolist()
+    values = [encoding.listed_categories[place] for place in order]
     if len(values) > encoding.n_categories:
         _refuse(f"feature with {len(values)} categories of {encoding.n_categories} codes")
     if not values:  # its own frames cannot have such columns either

@@ -19,6 +19,7 @@ _HESSIANS = {
     "multi:onevsrest": "h = p · (1 - p), p being the probability of the class before this tree",
 }
 _MOST_LISTED = 12  # categories in a sentence
+_PLAIN = Encoding()
 
 
 class ModelNames(NamedTuple):
@@ -85,30 +86,45 @@ class ModelNames(NamedTuple):
             )
         return lines
 
+    def encoding(self, feature: int) -> Encoding:
+        """How the values of a feature became numbers."""
+        return _PLAIN if self.encodings is None else self.encodings[feature]
+
     def value_text(self, feature: int, value: float) -> str:
         """Return the value of a row as its user has it."""
         if np.isnan(value):
             return "missing"
         if feature < len(self.categories) and len(self.categories[feature]) > 0:
-            found = self.categories[feature][int(value)]
-            return " or ".join(map(repr, found)) or "another category"
-        return self.number_text(feature, value)
+            return " or ".join(self._category_texts(feature, [int(value)])) or "another category"
+        return self.encoding(feature).text_of_number(value)
 
-    def number_text(self, feature: int, value: float) -> str:
-        """Return a threshold, or the value of a row, in the unit of the feature: a date, say."""
-        if self.encodings is None or self.encodings[feature].is_plain or not np.isfinite(value):
-            return f"{value:.10g}"
-        return str(self.encodings[feature].originals(np.array([value]))[0])
+    def threshold_text(self, feature: int, threshold: float) -> str:
+        """Return a threshold in the unit of the feature: a date, say."""
+        encoding = self.encoding(feature)
+        return encoding.text(encoding.threshold(threshold))
+
+    def _category_texts(self, feature: int, codes: list[int]) -> list[str]:
+        encoding = self.encoding(feature)
+        found = [category for code in codes for category in self.categories[feature][code]]
+        are_times = encoding.categories.dtype.kind in "mM"
+        return [encoding.text(own) if are_times else repr(own) for own in found]
+
+    def _listed(self, tree: GrownTree, node: int) -> str:
+        """The categories that go left at a node, within braces."""
+        texts = self._category_texts(int(tree.nodes[node].feature), tree.categories[node].tolist())
+        if len(texts) > _MOST_LISTED:
+            texts[_MOST_LISTED:] = [f"... {len(texts) - _MOST_LISTED} more"]
+        return f"{{{', '.join(texts)}}}"
 
     def condition(self, tree: GrownTree, node: int) -> str:
         """Which rows go left at a node."""
         split = tree.nodes[node]
         name = self.features[split.feature]
         if node in tree.categories:
-            return f"{name} in {_listed(tree.categories[node], self.categories[split.feature])}"
+            return f"{name} in {self._listed(tree, node)}"
         if split.threshold == -np.inf:
             return f"{name} is missing"
-        return f"{name} < {self.number_text(int(split.feature), float(split.threshold))}"
+        return f"{name} < {self.threshold_text(int(split.feature), float(split.threshold))}"
 
     def decision(self, tree: GrownTree, node: int, value: float) -> str:
         """How the value of a row compares with the split of a node."""
@@ -117,19 +133,11 @@ class ModelNames(NamedTuple):
         if np.isnan(value):
             return f"{name} is missing"
         if node in tree.categories:
-            by_code = self.categories[split.feature]
             is_in = "in" if value in tree.categories[node] else "not in"
             category = self.value_text(int(split.feature), value)
-            return f"{name} = {category}, {is_in} {_listed(tree.categories[node], by_code)}"
-        pair = (float(value), float(split.threshold))
-        shown, threshold = (self.number_text(int(split.feature), own) for own in pair)
+            return f"{name} = {category}, {is_in} {self._listed(tree, node)}"
+        pair, feature = (float(value), float(split.threshold)), int(split.feature)
+        shown, threshold = self.value_text(feature, value), self.threshold_text(feature, pair[1])
         if shown == threshold == f"{split.threshold:.10g}":
             shown, threshold = map(repr, pair)  # all digits, if it takes them to tell them apart
         return f"{name} = {shown} {'<' if value < split.threshold else '≥'} {threshold}"
-
-
-def _listed(codes: np.ndarray, by_code: Sequence[Sequence[Any]]) -> str:
-    categories = [repr(category) for code in codes.tolist() for category in by_code[code]]
-    if len(categories) > _MOST_LISTED:
-        categories[_MOST_LISTED:] = [f"... {len(categories) - _MOST_LISTED} more"]
-    return f"{{{', '.join(categories)}}}"

@@ -91,7 +91,7 @@ def tree_columns(trees: Iterable[GrownTree], names: ModelNames) -> dict[str, Any
         columns["left"] += np.maximum(nodes.left, 0).tolist()
         columns["feature"] += np.where(is_split, nodes.feature, 0).tolist()
         pairs = zip(np.where(is_split, nodes.feature, 0).tolist(), thresholds, strict=True)
-        columns["threshold"] += [token(names.number_text(*pair)) for pair in pairs]
+        columns["threshold"] += [token(names.threshold_text(*pair)) for pair in pairs]
         columns["gain"] += [float(f"{gain:.12g}") for gain in nodes.gain.tolist()]
         columns["missing_left"] += nodes.default_left.tolist()
         columns["removed"] += (is_split & ~tree.is_split).astype(int).tolist()
