@@ -87,7 +87,7 @@ class SplitValuesDisplay(Display):
         ----------
         estimator : XGBRegressorLite or XGBClassifierLite
         feature : str or int
-            Its name or number.
+            Its name, or its number, counted from 0; where columns are named by numbers, its name.
         bins : int, optional
             Number of bars. None: by the number of thresholds and how they lie, at most 100.
         ax : matplotlib.axes.Axes, optional
@@ -106,7 +106,7 @@ class SplitValuesDisplay(Display):
             If matplotlib is not installed.
         """
         fitted = fitted_model(estimator)
-        number = number_of(feature, "feature", fitted.feature_names)
+        number = number_of(feature, "feature", fitted.features.keys)
         check_value("bins", bins, integer(1))
         encoding = fitted.names.encoding(number)
         if encoding.kind == "category":

@@ -8,6 +8,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from sklboost import XGBClassifierLite, XGBRegressorLite
+from sklboost.displays import SplitValuesDisplay
 from sklboost.estimators.input.feature_rules import by_feature
 
 random = np.random.default_rng(0)
@@ -167,6 +168,61 @@ def test_a_name_that_several_features_have():
     with pytest.raises(ValueError, match="'a', which several features are called: use numbers"):
         by_feature("monotone_constraints", {"a": 1}, names, 0)
     assert by_feature("monotone_constraints", {0: 1, "b": -1}, names, 0) == [1, 0, -1]
+
+
+# --- columns that are named by something else than text
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        *([1, 2, 3], [2, 0, 1], [2019, 2020, 2021], [1.0, 2.0, 3.0]),
+        pd.to_datetime(["2019", "2020", "2021"]),
+        pd.MultiIndex.from_tuples([("a", "x"), ("a", "y"), ("b", "x")]),
+    ],
+    ids=repr,
+)
+def test_names_that_are_not_text_are_names_everywhere(names):
+    frame, plain = pd.DataFrame(X, columns=names), pd.DataFrame(X, columns=["f0", "f1", "f2"])
+    names = frame.columns.tolist()
+    texts = [" ".join(name) if isinstance(name, tuple) else str(name) for name in names]
+    drawn = dict(colsample_bynode=0.4)
+    for place, name in enumerate(names):
+        by_name = {name: -1}
+        model = fit(frame, monotone_constraints=by_name)
+        assert_same_model(model, fit(plain, monotone_constraints={f"f{place}": -1}))
+        assert list(model.verify_monotone(by_name).features) == [texts[place]]
+        for parameters, same in [
+            ({"interaction_constraints": [[name]]}, {"interaction_constraints": [[place]]}),
+            ({"feature_weights": {name: 9.0}} | drawn, {"feature_weights": {place: 9.0}} | drawn),
+            ({"categorical_features": [name]}, {"categorical_features": [place]}),
+        ]:
+            assert_same_model(fit(frame.round(), **parameters), fit(plain.round(), **same))
+        assert list(fit(frame.round(), categorical_features=[name]).categories_) == [name]
+        assert SplitValuesDisplay.from_estimator(model, name).feature_name == texts[place]
+    assert list(model.get_score()) == texts
+    assert set(model.trees_to_dataframe()["Feature"]) == {*texts, "Leaf"}
+    assert model.shap_explanation(frame[:1]).feature_names == texts
+    assert model.explain_split(0).title.split("split at ")[1].startswith(tuple(texts))
+    # which are keys as well
+    again = fit(frame, monotone_constraints={texts[2]: -1})
+    assert_same_model(again, fit(plain, monotone_constraints=[0, 0, -1]))
+
+
+def test_a_number_is_no_position_where_numbers_are_names():
+    years = pd.DataFrame(X, columns=[2019, 2020, 2021])
+    message = (
+        r"^monotone_constraints has 1, but X has no such feature: it has 2019, 2020, 2021; where "
+        "columns are named by numbers, a number is a name and no position$"
+    )
+    with pytest.raises(ValueError, match=message):
+        fit(years, monotone_constraints={1: 1})
+    with pytest.raises(ValueError, match="has True: it must be the name or number"):
+        fit(years.set_axis([1, 2, 3], axis=1), monotone_constraints={True: 1})
+    # 0, 1, 2 are what columns without names are called; other names have positions, too
+    counted = fit(years.set_axis([0, 1, 2], axis=1), monotone_constraints={1: 1})
+    for names in (["1", "2", "3"], pd.MultiIndex.from_tuples([(1, 1), (2, 0), (0, 0)])):
+        assert_same_model(fit(years.set_axis(names, axis=1), monotone_constraints={1: 1}), counted)
 
 
 # --- verify_monotone -----------------------------------------------------------------------------

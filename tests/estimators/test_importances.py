@@ -25,9 +25,9 @@ def test_features_without_a_split_are_left_out():
     assert small(XGBRegressorLite).fit(np.zeros((5, 2)), np.arange(5.0)).get_score() == {}
 
 
-def test_names_that_are_no_strings_are_numbers_and_f():
+def test_names_that_are_no_strings_are_shown_as_text():
     X = pd.DataFrame({10: np.zeros(20), 20: np.arange(20.0)})
-    assert list(small(XGBRegressorLite).fit(X, X[20]).get_score()) == ["f1"]
+    assert list(small(XGBRegressorLite).fit(X, X[20]).get_score()) == ["20"]
 
 
 def test_features_of_the_same_name_are_told_apart(model):

@@ -26,14 +26,13 @@ def meaning_of(fitted: FittedModel) -> Meaning:
     }
     if isinstance(loss, RowLoss) and loss.parameter:
         known[loss.parameter] = loss.parameters[:: targets.size].tolist()
-    names = fitted.features.names
     return Meaning(
         task=targets.task,
         objective=loss.name if is_built_in(loss) else "",
         base_score=model.base_score + fitted.shift,
         n_targets=targets.size if targets.task == "regression" else 1,
         n_features=model.n_features,
-        feature_names=None if names is None else [_name(name) for name in names.tolist()],
+        feature_names=None if fitted.features.names is None else fitted.feature_names,
         encodings=fitted.encodings,
         classes=targets.classes,
         missing=fitted.features.missing,
@@ -41,8 +40,3 @@ def meaning_of(fitted: FittedModel) -> Meaning:
         best_iteration=fitted.state.get("best_iteration_"),
         chosen_by=loss.chosen_by,
     )
-
-
-def _name(name: Any) -> str:
-    """Return the name of a feature as text, as XGBoost and LightGBM make it of what is not."""
-    return " ".join(map(str, name)) if isinstance(name, tuple) else str(name)

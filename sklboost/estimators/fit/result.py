@@ -13,6 +13,7 @@ from sklboost.data.row_arrays import row_blocks
 from sklboost.engine.model import Model
 from sklboost.engine.structs import TrainingBins
 from sklboost.estimators.fit.binned import Binned
+from sklboost.estimators.input.feature_names import name_text
 from sklboost.estimators.predict.fitted_model import TrainedModel
 
 
@@ -166,7 +167,7 @@ def describe_fit(
     traffic: dict[str, tuple[int, int]],
 ) -> FitReport:
     """Return the report of a finished fit; `seconds` by phase, without their sum."""
-    model, names, matrix = trained.model, trained.features.text_names, binned.matrix
+    model, names, matrix = trained.model, trained.features.keys, binned.matrix
     constant = binned.is_constant
     numbers = _constant_features(matrix) if constant is None else np.flatnonzero(constant)
     return FitReport(
@@ -175,7 +176,7 @@ def describe_fit(
         n_validation_samples=n_validation_samples,
         n_features=model.n_features,
         n_bins=int(matrix.bin_starts[-1]),
-        constant_features=[names[i] for i in numbers],
+        constant_features=[name_text(names[i]) for i in numbers],
         n_rounds=model.n_rounds,
         n_trees=model.n_trees,
         n_leaves=int((model.nodes.left < 0).sum()),

@@ -28,7 +28,7 @@ from sklboost.estimators.input.check_features import (
     check_number_of_rows,
     check_sparse,
 )
-from sklboost.estimators.input.feature_names import Encodings, feature_names, given_names
+from sklboost.estimators.input.feature_names import Encodings, feature_keys, given_names
 from sklboost.estimators.input.feature_rules import read_categories
 from sklboost.estimators.input.feature_tables import (
     FeatureSettings,
@@ -169,7 +169,7 @@ def fit_cluster(
     """
     every = range(source.n_columns)
     if encodings is None or len(encodings) != len(every):  # of another model: an error soon
-        names = feature_names(source.names, len(every))
+        names = feature_keys(source.names, len(every))
         declared = read_categories(settings.categorical_features, names)
         masses = source.look_at(sorted(source.special | declared), exact_weights(weight))
         encodings = fit_encodings(source, settings, masses)

@@ -52,8 +52,7 @@ class FittedFeatures(NamedTuple):
         kept: dict[str, Any] = {"n_features_in_": self.n_features}
         if text_names is not None:
             kept["feature_names_in_"] = text_names
-        keys = range(self.n_features) if text_names is None else text_names
-        pairs = zip(keys, self.encodings or (), strict=False)
+        pairs = zip(self.listed_names, self.encodings or (), strict=False)
         categories = {
             key: encoding.categories for key, encoding in pairs if encoding.kind == "category"
         }
@@ -65,16 +64,22 @@ class FittedFeatures(NamedTuple):
         return list(range(self.n_features)) if self.names is None else self.names.tolist()
 
     @property
-    def text_names(self) -> list[str]:
-        """The names if all are strings, else f0, f1, ..."""
-        return feature_names(self.names, self.n_features)
+    def keys(self) -> list[Any]:
+        """What parameters and methods know the features by, as :func:`feature_keys`."""
+        return feature_keys(self.names, self.n_features)
 
 
-def feature_names(names: Sequence[Any] | np.ndarray | None, n_features: int) -> list[str]:
-    """Return the names of features; f0, f1, ... unless all of them are strings."""
-    if names is None or not all(isinstance(name, str) for name in names):
+def feature_keys(names: Sequence[Any] | np.ndarray | None, n_features: int) -> list[Any]:
+    """Return the names of features as the user has them; f0, f1, ... if nobody named them."""
+    listed = None if names is None else list(names)
+    if listed is None or _are_counted(listed):
         return [f"f{i}" for i in range(n_features)]
-    return list(names)
+    return listed
+
+
+def name_text(name: Any) -> str:
+    """Return the name of a feature as text, as XGBoost and LightGBM make it of what is not."""
+    return " ".join(map(str, name)) if isinstance(name, tuple) else str(name)
 
 
 def column_names(X: Any) -> np.ndarray | None:

@@ -1,19 +1,20 @@
 """Parameters that speak of single features, by name or number, as numbers in the features' order.
 
-Errors name the feature that does not exist.
+A number is a name where columns are named by numbers, and else a position, counted from 0: which of
+the two does not depend on the key. Errors name the feature that does not exist.
 """
 
 import difflib
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from sklboost.boosting.settings import feature_rules
 from sklboost.engine.structs import FeatureRules
-from sklboost.estimators.input.feature_names import FittedFeatures, feature_names
+from sklboost.estimators.input.feature_names import FittedFeatures, feature_keys, name_text
 from sklboost.estimators.parameters.features import FeatureParameters, constraints_of
-from sklboost.estimators.parameters.rules import check_parameters, is_integer
+from sklboost.estimators.parameters.rules import check_parameters, is_integer, is_number
 
 # Features that an error lists.
 _MOST_NAMED = 10
@@ -22,7 +23,7 @@ _MOST_NAMED = 10
 def read_feature_rules(parameters: FeatureParameters, features: FittedFeatures) -> FeatureRules:
     """Return the constraints and the weights of the features."""
     signs, weights = parameters.monotone_constraints, parameters.feature_weights
-    names = features.text_names
+    names = features.keys
     return feature_rules(
         len(names),
         signs=None if signs is None else _signs_by_feature(signs, features),
@@ -63,7 +64,7 @@ def read_categories(value: Any, names: Sequence[Any]) -> set[int]:
     return {number_of(key, "categorical_features", names) for key in listed}
 
 
-def by_feature(parameter: str, value: Any, names: Sequence[str], default: Any) -> list[Any]:
+def by_feature(parameter: str, value: Any, names: Sequence[Any], default: Any) -> list[Any]:
     """Return one value for each feature.
 
     A dict gives values by name or number; the features it leaves out have `default`. A sequence has
@@ -91,7 +92,7 @@ def by_feature(parameter: str, value: Any, names: Sequence[str], default: Any) -
 
 def _signs_by_feature(constraints: Any, features: FittedFeatures) -> list[Any]:
     """Return a sign for each feature; ValueError if a category has a monotone constraint."""
-    names = features.text_names
+    names = features.keys
     signs = by_feature("monotone_constraints", constraints, names, 0)
     triples = zip(names, signs, features.encodings or (), strict=False)
     bound = [name for name, sign, encoding in triples if sign != 0 and encoding.kind == "category"]
@@ -103,7 +104,7 @@ def _signs_by_feature(constraints: Any, features: FittedFeatures) -> list[Any]:
     return signs
 
 
-def _weights_by_feature(weights: Any, names: Sequence[str]) -> list[Any]:
+def _weights_by_feature(weights: Any, names: Sequence[Any]) -> list[Any]:
     """Return a weight for each feature; ValueError if no feature could be drawn."""
     by_number = by_feature("feature_weights", weights, names, 1.0)
     if not any(by_number):
@@ -114,7 +115,7 @@ def _weights_by_feature(weights: Any, names: Sequence[str]) -> list[Any]:
     return by_number
 
 
-def read_groups(value: Any, names: Sequence[str]) -> list[list[int]] | str | None:
+def read_groups(value: Any, names: Sequence[Any]) -> list[list[int]] | str | None:
     """Return interaction constraints by the numbers of the features; words as they are."""
     if value is None or isinstance(value, str):
         return value
@@ -125,30 +126,52 @@ def read_groups(value: Any, names: Sequence[str]) -> list[list[int]] | str | Non
 def number_of(key: Any, parameter: str, names: Sequence[Any]) -> int:
     """Return the number of the feature that `key`, given for that parameter, names or is.
 
-    ValueError if there is no such feature, or if there are several.
+    Parameters
+    ----------
+    key : Any
+        A name, or the text that tables have of one; or a position, unless columns are named by
+        numbers.
+    parameter : str
+    names : sequence
+        Of :func:`~sklboost.estimators.input.feature_names.feature_keys`.
+
+    Raises
+    ------
+    ValueError
+        If there is no such feature, or if there are several.
     """
-    if is_integer(key):
+    if is_integer(key) and not any(map(is_number, names)):
         if 0 <= key < len(names):
             return int(key)
         raise ValueError(
             f"{parameter} has feature {key}, but X has the features 0 to {len(names) - 1}"
         )
-    if not isinstance(key, str):
-        raise ValueError(f"{parameter} has {key!r}: it must be the name or number of a feature")
-    if key not in names:
-        raise ValueError(f"{parameter} has {key!r}, but X has {_no_feature(key, names)}")
-    if names.count(key) > 1:
+    # True is no 1 here, and what has no hash is no name
+    may_be = isinstance(key, Hashable) and not isinstance(key, bool | np.bool_)
+    found = [i for i, name in enumerate(names) if may_be and name == key]
+    if isinstance(key, str):
+        found = found or [i for i, name in enumerate(names) if name_text(name) == key]
+    if len(found) > 1:
         raise ValueError(f"{parameter} has {key!r}, which several features are called: use numbers")
-    return names.index(key)
+    if found:
+        return found[0]
+    if not isinstance(key, str | tuple) and not is_integer(key):
+        raise ValueError(f"{parameter} has {key!r}: it must be the name or number of a feature")
+    raise ValueError(f"{parameter} has {key!r}, but X has {_no_feature(key, names)}")
 
 
-def _no_feature(key: str, names: Sequence[Any]) -> str:
+def _no_feature(key: Any, names: Sequence[Any]) -> str:
     """Say that no feature has this name, and which may be meant."""
     n_features = len(names)
-    if list(names) == feature_names(None, n_features):
+    if list(names) == feature_keys(None, n_features):
         return f"{n_features} features without names: give their numbers, 0 to {n_features - 1}"
-    near = difflib.get_close_matches(key, names, n=1)
+    near = (
+        difflib.get_close_matches(key, map(name_text, names), n=1) if isinstance(key, str) else ()
+    )
     if near:
         return f"no such feature; did you mean {near[0]!r}?"
     more = f" and {n_features - _MOST_NAMED} more" if n_features > _MOST_NAMED else ""
-    return f"no such feature: it has {', '.join(map(repr, names[:_MOST_NAMED]))}{more}"
+    listed = f"no such feature: it has {', '.join(map(repr, names[:_MOST_NAMED]))}{more}"
+    if not is_integer(key):
+        return listed
+    return f"{listed}; where columns are named by numbers, a number is a name and no position"

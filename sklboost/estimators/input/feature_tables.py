@@ -16,7 +16,7 @@ from sklboost.data.feature_cuts import exact_weights
 from sklboost.data.frames.adapter import FrameAdapter
 from sklboost.data.frames.checks import check_kinds, kind_changed
 from sklboost.data.table import Column, Table
-from sklboost.estimators.input.feature_names import Encodings, FittedFeatures, feature_names
+from sklboost.estimators.input.feature_names import Encodings, FittedFeatures, feature_keys
 from sklboost.estimators.input.feature_rules import read_categories
 from sklboost.estimators.input.user_warnings import warn_user
 from sklboost.estimators.parameters.groups import Parameters
@@ -105,7 +105,7 @@ def fit_encodings(
 
     `weights` are those of the rows of each column, such that sums of them are exact.
     """
-    names = feature_names(source.names, source.n_columns)
+    names = feature_keys(source.names, source.n_columns)
     declared = read_categories(settings.categorical_features, names)
     check_kinds(source, declared)
     _read_categories(source, declared, settings)
@@ -194,7 +194,7 @@ def binned_features(
             f"missing={settings.missing}, but X was binned with missing={missing}: set both to "
             "the same"
         )
-    names = feature_names(binning.feature_names, X.shape[1])
+    names = feature_keys(binning.feature_names, X.shape[1])
     numbered = enumerate(binning.encodings or ())
     found = {i for i, encoding in numbered if encoding.kind == "category"}
     declared = found

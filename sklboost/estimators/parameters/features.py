@@ -1,7 +1,7 @@
 """Settings of single features: categories, constraints, weights in draws."""
 
 import ast
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -74,9 +74,7 @@ def _are_features(value: Any) -> bool:
     is_listed = isinstance(value, Sequence | set | frozenset) or (
         hasattr(value, "__array__") and np.ndim(value) == 1
     )
-    return is_listed and all(
-        isinstance(feature, str | bool | np.bool_) or is_integer(feature) for feature in value
-    )
+    return is_listed and all(isinstance(feature, Hashable) for feature in value)
 
 
 @dataclass(init=False, kw_only=True, eq=False, repr=False)
@@ -96,7 +94,8 @@ class FeatureParameters:
         ),
         """
         The categorical features. "from_dtype": the columns of a frame whose dtype says so.
-        Otherwise names, numbers or a mask; these features may hold text or numbers, and have the
+        Otherwise names, numbers (counted from 0; names, where columns are named by numbers) or a
+        mask; these features may hold text or numbers, and have the
         same categories whatever the dtype; other columns of a categorical dtype are the numbers
         that their categories are. Categories are matched by value at prediction. None: no feature
         is categorical.
@@ -138,7 +137,8 @@ class FeatureParameters:
         ),
         """
         1: predictions never decrease where this feature increases and the others stay the same.
-        -1: they never increase. 0: no constraint, as for features that a dict leaves out. For
+        -1: they never increase. 0: no constraint, as for features that a dict leaves out. Keys are
+        names, or numbers counted from 0; where columns are named by numbers these are names. For
         several classes, the raw score of each is constrained. Missing values have no order: they go
         to the side that is learnt, or to one of their own. See :meth:`verify_monotone` for a proof.
         XGBoost's strings, such as ``"(1,0,-1)"``, are read, too.
@@ -154,10 +154,10 @@ class FeatureParameters:
             constraints_of,
         ),
         """
-        Groups of features, by name or number: all splits on the way to a leaf are on features of
-        one group. A feature in no group interacts with no other, as in XGBoost. "pairwise": they
-        are on at most two features. "no_interactions": on one. XGBoost's strings, such as
-        ``"[[0, 1], [2, 3]]"``, are read, too.
+        Groups of features, by name or number as in `monotone_constraints`: all splits on the way to
+        a leaf are on features of one group. A feature in no group interacts with no other, as in
+        XGBoost. "pairwise": they are on at most two features. "no_interactions": on one. XGBoost's
+        strings, such as ``"[[0, 1], [2, 3]]"``, are read, too.
         """,
     )
     feature_weights: Mapping[Any, float] | Collection[float] | None = parameter(
@@ -171,7 +171,8 @@ class FeatureParameters:
         """
         Weights of the features in the draws of `colsample_bytree`, `colsample_bylevel` and
         `colsample_bynode`: one after the other is drawn, in proportion to its weight; those of
-        weight 0 never. 1 for features that a dict leaves out. Without draws of features they have
+        weight 0 never. 1 for features that a dict, by name or number as in `monotone_constraints`,
+        leaves out. Without draws of features they have
         no effect.
         """,
     )

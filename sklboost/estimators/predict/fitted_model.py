@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from sklboost.data.features import Features
 from sklboost.engine.cached import cached_property
 from sklboost.engine.model import Model
-from sklboost.estimators.input.feature_names import Encodings, FittedFeatures
+from sklboost.estimators.input.feature_names import Encodings, FittedFeatures, name_text
 from sklboost.estimators.input.feature_tables import categories_by_code
 from sklboost.estimators.input.rows import base_margins, check_margin_outputs
 from sklboost.estimators.input.target_kinds import ClassTargets, LabelTargets, Targets
@@ -119,8 +119,8 @@ class FittedModel(TrainedModel):
 
     @cached_property
     def feature_names(self) -> list[str]:
-        """Names of the features, shape (n_features,); f0, f1, ... where they have none."""
-        return self.features.text_names
+        """Names of the features as text, shape (n_features,); f0, f1, ... where they have none."""
+        return list(map(name_text, self.features.keys))
 
     @cached_property
     def categories(self) -> list[list[list[Any]]]:

@@ -23,7 +23,12 @@ from sklboost.data.frames.arranged import ArrangedColumns, Arrangement
 from sklboost.data.frames.numpy_arrays import ArrayTable
 from sklboost.estimators.input.arguments import score_arguments
 from sklboost.estimators.input.check_features import FEATURE_CHECKS
-from sklboost.estimators.input.feature_names import column_names, feature_names, order_of_fit
+from sklboost.estimators.input.feature_names import (
+    column_names,
+    feature_keys,
+    name_text,
+    order_of_fit,
+)
 from sklboost.estimators.input.feature_rules import by_feature, read_categories, read_groups
 from sklboost.estimators.input.feature_tables import UnknownCategoryWarning
 from sklboost.estimators.input.seeds import seeds
@@ -82,8 +87,8 @@ def shadowed_importances(
             f"X_val has {held_out.X.n_columns} features, but X has {n_features}: pass the same "
             "columns"
         )
-    all_names = feature_names(names, n_features)
-    changed = _with_shadows(estimator, all_names)
+    keys = feature_keys(names, n_features)
+    changed = _with_shadows(estimator, keys)
     measure = _permutation_importances(scoring) if method == "permutation" else _shap_importances
     random = np.random.default_rng(seeds(random_state, True)[1])
     measured = []
@@ -97,7 +102,7 @@ def shadowed_importances(
             model.fit(fitted.arranged(_shadowed(fitted.X, random)), fitted.y, **fitted.weights)
             measured.append(measure(model, held_out, _shadowed(held_out.X, random), random))
     features, shadows = np.split(np.array(measured).T, 2)
-    return ValidationImportances(all_names, features, shadows, method)
+    return ValidationImportances(list(map(name_text, keys)), features, shadows, method)
 
 
 def _columns(X: Any, names: list[Any] | None, argument: str) -> FrameAdapter:
@@ -117,7 +122,7 @@ def _shadowed(X: FrameAdapter, random: np.random.Generator) -> list[tuple[int, n
     return [*((i, None) for i in columns), *((i, order) for i in columns)]
 
 
-def _with_shadows(parameters: Parameters, names: list[str]) -> dict[str, Any]:
+def _with_shadows(parameters: Parameters, names: list[Any]) -> dict[str, Any]:
     """Parameters to change, so that shadows are constrained like their features."""
     n_features = len(names)
     changed: dict[str, Any] = {"warm_start": False}
