@@ -28,22 +28,31 @@ _LEAST_CHANCE, _FARTHEST = 1e-100, 1e100
 
 
 @np.errstate(all="ignore")
-def _first(holds: Callable[[Any], Any], near: Any) -> Any:
-    """Return the smallest whole numbers >= 0 from which on a condition holds, beginning `near`."""
-    low, high = np.full_like(near, -1.0), np.floor(np.clip(near, 0.0, 1e300))
-    step = np.ones_like(high)
-    while (falls_short := ~holds(high) & (high < np.inf)).any():
-        low = np.where(falls_short, high, low)
-        high = np.where(falls_short, np.maximum(high + step, np.nextafter(high, np.inf)), high)
-        step = np.where(falls_short, 2.0 * step, step)
-    just_below = np.minimum(high - 2.0, np.nextafter(high, 0.0))  # where it mostly does not hold
+def _first(holds: Callable[[Any, Any], Any], near: Any) -> Any:
+    """Return the smallest whole numbers >= 0 from which on a condition holds, beginning `near`.
+
+    ``holds(k, at)`` tests numbers that belong to the places `at` of the flat result.
+    """
+    high = np.floor(np.clip(near, 0.0, 1e300)).ravel()
+    low, step, at = np.full(len(high), -1.0), 1.0, np.arange(len(high))
+    while len(at := at[~holds(high[at], at) & (high[at] < np.inf)]):
+        low[at] = high[at]
+        high[at] = np.maximum(high[at] + step, np.nextafter(high[at], np.inf))
+        step *= 2.0
+    # where it mostly does not hold
+    just_below = np.maximum(np.minimum(high - 2.0, np.nextafter(high, 0.0)), 0.0)
     middle = np.where(low < 0.0, just_below, low + np.floor(0.5 * (high - low)))
-    while (is_open := (low < middle) & (middle < high)).any():
-        is_enough = holds(middle)
-        high = np.where(is_open & is_enough, middle, high)
-        low = np.where(is_open & ~is_enough, middle, low)
-        middle = low + np.floor(0.5 * (high - low))
-    return high
+    at = np.arange(len(high))
+    while len(at := at[(low[at] < middle[at]) & (middle[at] < high[at])]):
+        is_enough = holds(middle[at], at)
+        high[at] = np.where(is_enough, middle[at], high[at])
+        low[at] = np.where(is_enough, low[at], middle[at])
+        middle[at] = low[at] + np.floor(0.5 * (high[at] - low[at]))
+    return high.reshape(np.shape(near))
+
+
+def _parts(at: Any, parameters: Any) -> Any:
+    return (parameter[at] for parameter in parameters)
 
 
 class _Counts(stats.rv_discrete):
@@ -76,13 +85,15 @@ class _Counts(stats.rv_discrete):
         with np.errstate(divide="ignore"):
             return np.where(at_most < 0.5, np.log(at_most), np.log1p(-self._sf(k, *parameters)))
 
-    def _ppf(self, q: Any, *parameters: Any) -> Any:
-        near = self._quantile_near(special.ndtri(q), *parameters)
-        return _first(lambda k: self._cdf(k, *parameters) >= q, near)
+    def _ppf(self, q: Any, *parameters: Any) -> Any:  # SciPy's arguments have one dimension
+        q, *own = np.broadcast_arrays(q, *parameters)
+        near = self._quantile_near(special.ndtri(q), *own)
+        return _first(lambda k, at: self._cdf(k, *_parts(at, own)) >= q[at], near)
 
     def _isf(self, q: Any, *parameters: Any) -> Any:
-        near = self._quantile_near(-special.ndtri(q), *parameters)
-        return _first(lambda k: self._sf(k, *parameters) <= q, near)
+        q, *own = np.broadcast_arrays(q, *parameters)
+        near = self._quantile_near(-special.ndtri(q), *own)
+        return _first(lambda k, at: self._sf(k, *_parts(at, own)) <= q[at], near)
 
     def _quantile_near(self, z: Any, *parameters: Any) -> Any:
         """Return about the quantile for that of the standard normal (Cornish & Fisher 1938)."""
@@ -91,9 +102,8 @@ class _Counts(stats.rv_discrete):
 
     def _entropy(self, *parameters: Any) -> Any:
         """Return it as a sum over counts, and from some on as an integral by the midpoint rule."""
-        parameters = tuple(np.asarray(parameter, dtype=np.float64) for parameter in parameters)
-        first = self._ppf(np.float64(1e-18), *parameters)
-        length = self._isf(np.float64(1e-18), *parameters) - first + 1.0
+        first = self.ppf(1e-18, *parameters)
+        length = self.isf(1e-18, *parameters) - first + 1.0
         counts, widths = np.arange(min(length, _N_COUNTS)), np.ones(1)
         if length > _N_COUNTS:
             start = _N_COUNTS - 0.5
@@ -126,7 +136,10 @@ class _Poisson(_Counts):
 def _by_smaller(one: Any, other: Any, above: Any, mean: Any, size: Any) -> Any:
     """Return a function of p or, if that is less, the other function of 1 - p."""
     p, rest = size / (size + mean), mean / (size + mean)
-    return np.where(p < rest, one(size, above, p), other(above, size, rest))
+    is_less = np.broadcast_to(p < rest, np.broadcast_shapes(np.shape(above), np.shape(p)))
+    value = np.empty(is_less.shape)
+    one(size, above, p, where=is_less, out=value)
+    return other(above, size, rest, where=~is_less, out=value)
 
 
 class _NegativeBinomial(_Counts):
@@ -295,7 +308,8 @@ class FrozenZeroInflated:
         rest = np.clip((q - self.inflation) / (1.0 - self.inflation), 0.0, 1.0)
         quantile = self.base.ppf(rest)
         if self.is_discrete:  # rounding may be a count
-            exact = _first(lambda k: self.cdf(k) >= q, quantile)
+            q_at, part = self._parts(q, quantile)
+            exact = _first(lambda k, at: part(at).cdf(k) >= q_at[at], quantile)
             quantile = np.where(q < 1.0, exact, np.inf)
         return np.where(is_valid, quantile, np.nan)[()]
 
@@ -304,9 +318,23 @@ class FrozenZeroInflated:
         q, is_valid = _probabilities(q)
         quantile = self.base.isf(np.minimum(q / (1.0 - self.inflation), 1.0))
         if self.is_discrete:
-            exact = _first(lambda k: self.sf(k) <= q, quantile)
+            q_at, part = self._parts(q, quantile)
+            exact = _first(lambda k, at: part(at).sf(k) <= q_at[at], quantile)
             quantile = np.where(q > 0.0, exact, np.inf)
         return np.where(is_valid, quantile, np.nan)[()]
+
+    def _parts(self, q: Any, quantile: Any) -> tuple[Any, Callable[[Any], Any]]:
+        """Return probabilities, flat, and what gives the distributions that they are of."""
+        q, inflation, *parameters = (
+            np.broadcast_to(each, np.shape(quantile)).ravel()
+            for each in (q, self.inflation, *self.base.args)
+        )
+        dist = self.base.dist
+
+        def part(at: Any) -> FrozenZeroInflated:
+            return FrozenZeroInflated(dist(*_parts(at, parameters)), inflation[at], True)
+
+        return q, part
 
     def mean(self) -> Any:
         """Return the mean."""
