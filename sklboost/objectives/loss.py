@@ -108,6 +108,7 @@ class Loss:
     hessian_is_one = False
     renewal = np.empty(0)
     can_repeat = True
+    has_own_unit = False  # raw scores are in a unit of the targets of the fit
     made_of: Mapping[str, Any] = MappingProxyType({})
     chosen_by = "objective"  # the parameter of the estimator, for errors
     # Of raw scores, where these are neither targets nor classes.

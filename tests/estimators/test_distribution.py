@@ -298,8 +298,16 @@ def test_margins_ranges_of_rounds_and_stages():
     model = fitted()
     margin = model.predict(X, output_margin=True)
     assert margin.shape == (400, 2)
-    continued = XGBDistributionLite(n_estimators=2).fit(X, Y, base_margin=margin)
-    assert continued.predict_dist(X, base_margin=margin).std().shape == (400,)
+    # in a unit that another fit need not have
+    for name in ("normal", "zero_inflated_lognormal"):
+        given = np.zeros((400, 2 + name.startswith("zero")))
+        with pytest.raises(ValueError, match=rf"^base_margin .*distribution='{name}'.*subtract"):
+            XGBDistributionLite(distribution=name).fit(X, np.abs(Y), base_margin=given)
+    exposure, counts = np.linspace(0.5, 20, 400), np.random.default_rng(0).poisson(3, 400)
+    of_counts = XGBDistributionLite(distribution="poisson", n_estimators=30, max_depth=2)
+    of_counts.fit(X, counts, base_margin=np.log(exposure))
+    rates = of_counts.predict(X, base_margin=np.zeros(400))
+    assert_allclose(of_counts.predict(X, base_margin=np.log(exposure)), rates * exposure)
     *_, last = model.staged_predict(X)
     assert_array_equal(last, model.predict(X))
     first = model.predict_quantile(X, 0.9, iteration_range=(0, 2))

@@ -207,6 +207,12 @@ def validation_rows(
 def encode_targets(rows: Rows, targets: Targets, loss: Loss, name: str) -> Rows:
     """Return the rows with targets as the loss has them."""
     check_margin_outputs(rows.margin, loss.n_outputs)
+    if len(rows.margin) > 0 and loss.has_own_unit:
+        raise ValueError(
+            f"base_margin does not go with {loss.chosen_by}={loss.name!r}, whose raw scores are in "
+            "a unit that each fit takes from its targets: subtract an offset from y, or continue a "
+            "model with init_model"
+        )
     arrays = row_arrays_of(rows.X)
     if arrays.are_on_disk and rows.y.dtype.kind == "f" and not rows.y.flags.writeable:
         rows = rows._replace(y=arrays.copy(rows.y, rows.y.dtype))  # which encode would do in memory

@@ -38,6 +38,7 @@ _LOG_2 = math.log(2.0)
 class LocationScale(DistributionLoss):
     """What these share: raw scores ``loc / spread`` and ``log(scale / spread)``."""
 
+    has_own_unit = True
     parameter_names: ClassVar[tuple[str, ...]] = ("loc", "scale")
     output_names: ClassVar[tuple[str, ...]] = ("loc", "log scale")
     limits: ClassVar[tuple[tuple[float, float], ...]] = (ANY_SIZE, LOG_SCALES)

@@ -113,7 +113,7 @@ class _ZeroInflated(DistributionLoss):
         cls.parameter_names = ("inflation", *cls.base.parameter_names)
         cls.output_names = ("log odds of inflation", *cls.base.output_names)
         cls.limits = (_LOG_ODDS, *cls.base.limits)
-        cls.is_of_counts = cls.base.is_of_counts
+        cls.is_of_counts, cls.has_own_unit = cls.base.is_of_counts, cls.base.has_own_unit
         super().__init_subclass__()
 
     def __init__(self, spread: float = 1.0):
