@@ -158,7 +158,7 @@ def _draw_targets_of(estimator: type, random: Random, X: Any) -> np.ndarray:
         return _draw_targets(random, X)
     n_rows, signal = len(X), _draw_signal(random, X)
     if estimator is XGBRankerLite:
-        return np.clip(np.round(signal), 0, 4 if random.random() < 0.7 else 1)
+        return np.clip(np.round(signal), 0, 4 if random.random() < 0.7 else 1) + 0.0
     if estimator is XGBDistributionLite:
         kinds = ["plain", "ties", "constant", "heavy tails", "counts", "counts", "positive"]
         return TARGETS[kinds[random.integers(len(kinds))]](random, signal)

@@ -254,7 +254,7 @@ def draw_frame(random: Random, n_rows: int, n_features: int) -> pd.DataFrame:
 
 TARGETS: dict[str, Callable[[Random, np.ndarray], np.ndarray]] = {
     "plain": lambda random, signal: signal,
-    "ties": lambda random, signal: np.round(signal),
+    "ties": lambda random, signal: np.round(signal) + 0.0,  # no -0.0, which other types lack
     "constant": lambda random, signal: np.full(len(signal), 3.5),
     "tiny": lambda random, signal: signal * 1e-20,
     "huge": lambda random, signal: signal * 1e20,

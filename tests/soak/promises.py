@@ -375,7 +375,7 @@ def factors_of_weights_cancel(case: Case, model: Any, told: np.ndarray, number: 
         with np.errstate(all="ignore"):
             assert_allclose(gains[1], factor * gains[0], rtol=1e-3, err_msg=f"gain, {factor}")
             # of splits that are as good another one may be taken
-            if (again.apply(case.X) == model.apply(case.X)).all():
+            if np.array_equal(again.apply(case.X), model.apply(case.X)):
                 unit = np.abs(told).max() + isinstance(model, XGBSurvivalLite)
                 assert_allclose(outputs(again, case.X), told, rtol=0.0, atol=1e-4 * unit)
 
@@ -468,7 +468,8 @@ def missing_values_are_refused(case: Case, model: Any, told: np.ndarray, number:
         return
     n_rows = np.count_nonzero(is_missing.reshape(len(is_missing), -1).any(axis=1))
     words = rf"{held.words}(?s:.*)\b{n_rows}\b.{{0,12}}\brow"
-    if held.holder == "pandas" and held.values.dtype.kind == "f":  # NaN, as in an array
+    dtype = held.values.dtype[held.field] if held.field else held.values.dtype
+    if held.holder == "pandas" and dtype.kind == "f":  # NaN, as in an array
         words = held.words
     try:
         held.fit(case, is_missing)
