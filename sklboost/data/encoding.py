@@ -158,6 +158,13 @@ class Encoding:
             return values.tolist()
         return list(values.astype(_coarsest_unit(values.view(np.int64), str(values.dtype))))
 
+    def are_integers_below(self, stop: int) -> bool:
+        """Whether all categories are integers from 0 on, whatever their type; bools are none."""
+        return all(
+            type(own) in (int, float) and 0 <= own < stop and own == int(own)
+            for own in self.listed_categories
+        )
+
     def fits(self, kind: Kind, unit: str) -> bool:
         """Whether a column of this kind, times in this unit, can be encoded.
 

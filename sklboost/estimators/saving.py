@@ -99,7 +99,8 @@ class SavingMixin(HasFittedModel):
             Ends with ``.json`` (JSON) or ``.ubj`` (UBJSON: binary, smaller, faster). A path has the
             old file or the whole new one at any time.
         format : {"xgboost", "sklboost"}, default="xgboost"
-            "xgboost": XGBoost can open the file, too, and predicts the same for float32 values.
+            "xgboost": XGBoost can open the file, too, and predicts the same for float32 values (for
+            models with categories: version 3.1 and later).
             "sklboost": for this package only. Such a file is half as large, and any model has one.
         raw_format : {"json", "ubj"}, optional
             What to write where `fname` does not say it.
@@ -132,7 +133,9 @@ class SavingMixin(HasFittedModel):
         -------
         xgboost.Booster
             To be given ``xgboost.DMatrix(X)``, of a frame with categories
-            ``xgboost.DMatrix(X, enable_categorical=True)``. A file of :meth:`save_model` is for
+            ``xgboost.DMatrix(X, enable_categorical=True)``. Categories are matched by value in
+            columns of a categorical dtype; in all others, integers from 0 on are themselves, and
+            all other categories their places in `categories_`. A file of :meth:`save_model` is for
             XGBoost's estimators.
 
         Raises
@@ -174,9 +177,11 @@ class SavingMixin(HasFittedModel):
         Notes
         -----
         The base score is in the leaves of the first round. A round of several parallel trees is as
-        many rounds, a vector tree is a tree for each output. Categories of frames are those of
-        pandas columns, which prediction there asks for. With ``missing=0`` LightGBM takes numbers
-        nearer to 0 than 1e-35 for missing ones, too.
+        many rounds, a vector tree is a tree for each output. Categories are matched by value in
+        pandas columns of a categorical dtype, which prediction there asks frames of pandas for; in
+        arrays, integers from 0 on are themselves, and all other categories their places in
+        `categories_`. With ``missing=0`` LightGBM takes numbers nearer to 0 than 1e-35 for missing
+        ones, too.
         """
         from sklboost.estimators.files.meanings import meaning_of
         from sklboost.files.lightgbm.writing import write_lightgbm

@@ -1,12 +1,19 @@
 """XGBoost opens what we write of our models, and predicts the same."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
 import treelite
 import xgboost
 
-from sklboost import XGBClassifierLite, XGBRegressorLite, from_xgboost
+from sklboost import (
+    UnknownCategoryWarning,
+    XGBClassifierLite,
+    XGBRegressorLite,
+    from_xgboost,
+)
 from sklboost.estimators.files.meanings import meaning_of
 from sklboost.files.errors import NotExpressibleError
 from sklboost.files.json_text import write_json
@@ -105,6 +112,38 @@ def test_extreme_base_scores():
     y = np.zeros(N_ROWS)
     y[:2] = 1.0
     check_same(XGBClassifierLite(n_estimators=2, base_score=1 - 1e-12).fit(X, y), X)
+
+
+@pytest.mark.parametrize("fitted_on", ["frame", "array", "category"])
+def test_integers_are_the_same_categories_in_every_container(fitted_on, tmp_path):
+    """Columns of a categorical dtype go by value, all others by the integers themselves."""
+    shop, size = _RNG.choice([3, 12, 45, 7], N_ROWS), NUMBER.astype(np.float32)
+    frame = pd.DataFrame({"shop": shop, "size": size})
+    known = frame.astype({"shop": "category"})
+    X = {"frame": frame, "array": frame.to_numpy(), "category": known}[fitted_on]
+    names = {} if fitted_on == "category" else {"categorical_features": [0]}
+    model = XGBRegressorLite(n_estimators=5, **names).fit(X, 5.0 * (shop == 12) + size)
+    model.save_model(tmp_path / "model.json")
+    theirs = xgboost.XGBRegressor()
+    theirs.load_model(tmp_path / "model.json")
+    others = frame.replace({"shop": {45: 5}})  # which no row of the training has
+    for rows in (frame, others):
+        by_dtype = rows.astype({"shop": "category"})
+        reverse = by_dtype["shop"].cat.categories.tolist()[::-1]
+        again = by_dtype.assign(shop=by_dtype["shop"].cat.reorder_categories(reverse))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UnknownCategoryWarning)
+            expected = model.predict(rows.to_numpy() if fitted_on == "array" else by_dtype)
+        for container in (by_dtype, again, rows.to_numpy()):
+            np.testing.assert_allclose(theirs.predict(container), expected, rtol=1e-5)
+        for container in (by_dtype, again, rows):
+            matrix = xgboost.DMatrix(container, enable_categorical=True)
+            found = theirs.get_booster().predict(matrix)
+            np.testing.assert_allclose(found, expected, rtol=1e-5)
+    # where XGBoost would not match the values it says so
+    for refused in (frame, frame.astype({"shop": "int32"}).astype({"shop": "category"})):
+        with pytest.raises(xgboost.core.XGBoostError, match="0th feature"):
+            theirs.predict(refused)
 
 
 def test_categories_that_training_has_not():
@@ -243,7 +282,6 @@ def check_treelite(forest, model, X):
     [
         (XGBRegressorLite(), X, NUMBER),
         (XGBRegressorLite(num_parallel_tree=3, subsample=0.5, random_state=0), X, NUMBER),
-        (XGBRegressorLite(categorical_features=[4]), CODES, NUMBER),
         (XGBRegressorLite(objective="count:poisson"), X, SHARE),
         (XGBRegressorLite(multi_strategy="multi_output_tree"), X, np.column_stack([NUMBER, SHARE])),
         (XGBClassifierLite(booster="dart", rate_drop=0.4, random_state=0), X, IS_HIGH),
@@ -261,3 +299,11 @@ def test_treelite_reads_our_files(model, X, y, tmp_path):
         options = {"format_choice": form, "allow_unknown_field": True}
         check_treelite(treelite.frontend.load_xgboost_model(path, **options), model, X)
     check_treelite(treelite.frontend.from_xgboost(model.to_xgboost()), model, X)
+
+
+@pytest.mark.filterwarnings("ignore:.*unknown key")
+def test_treelite_refuses_categories(tmp_path):
+    model = XGBRegressorLite(n_estimators=2, categorical_features=[4]).fit(CODES, NUMBER)
+    model.save_model(tmp_path / "model.json")
+    with pytest.raises(treelite.TreeliteError, match=r"does not yet support .* categorical"):
+        treelite.frontend.load_xgboost_model(tmp_path / "model.json", allow_unknown_field=True)

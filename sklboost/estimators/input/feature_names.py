@@ -52,7 +52,8 @@ class FittedFeatures(NamedTuple):
         kept: dict[str, Any] = {"n_features_in_": self.n_features}
         if text_names is not None:
             kept["feature_names_in_"] = text_names
-        pairs = zip(self.listed_names, self.encodings or (), strict=False)
+        keys = range(self.n_features) if self.names is None else self.names.tolist()
+        pairs = zip(keys, self.encodings or (), strict=False)
         categories = {
             key: encoding.categories for key, encoding in pairs if encoding.kind == "category"
         }

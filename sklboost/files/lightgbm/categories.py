@@ -102,7 +102,9 @@ def _of_list(values: Section) -> Categories:
     categories = [value.value for value in values]
     if not all(isinstance(value, _PLAIN) and value == value for value in categories):
         values.fail("must be a list of texts and numbers")
-    return Categories(np.arange(len(categories)), _encoding(categories, values, False))
+    # in other columns than pandas' all numbers are places: these are their own
+    is_declared = categories == list(range(len(categories)))
+    return Categories(np.arange(len(categories)), _encoding(categories, values, is_declared))
 
 
 def _codes_by_feature(trees: list[ForeignTree]) -> dict[int, list[np.ndarray]]:

@@ -24,8 +24,9 @@ class WrittenCategories(NamedTuple):
     others : list of int or None
         Our code of all other numbers; None where these are missing values.
     of_pandas : list of list
-        The values of the features that are pandas columns, in their order, whose places are the
-        integers.
+        The values of the features that may be pandas columns of a categorical dtype, in their
+        order, whose places are the integers. In all other columns LightGBM takes the integers
+        themselves; so a category that is one has it for its place.
     """
 
     integers: list[np.ndarray | None]
@@ -55,12 +56,14 @@ def write_categories(model: Model, encodings: tuple[Encoding, ...] | None) -> Wr
             continue
         values = encoding.listed_categories
         integers = np.arange(len(values))
-        if encoding.is_declared and _are_small_integers(values):
+        if encoding.are_integers_below(_LARGEST) or set(map(type, values)) == {bool}:
             integers = np.array(values, dtype=np.int64)
-        elif all(type(value) in (str, int, float, bool) for value in values):
-            written.of_pandas.append(values)
-        else:
+        if not all(type(value) in (str, int, float, bool) for value in values):
             _refuse(f"categories such as {values[0]!r}: they are texts or numbers")
+        if not encoding.is_coded:
+            places = dict(zip(integers.tolist(), values, strict=True))
+            last = max(places, default=-1)
+            written.of_pandas.append([places.get(place, place) for place in range(last + 1)])
         written.integers[feature], written.codes[feature] = integers, encoding.codes
         written.others[feature] = encoding.n_categories - 1 if encoding.is_coded else None
     return written
@@ -68,10 +71,6 @@ def write_categories(model: Model, encodings: tuple[Encoding, ...] | None) -> Wr
 
 def _are_by_category(model: Model) -> np.ndarray:
     return (model.nodes.left >= 0) & np.isnan(model.nodes.threshold)
-
-
-def _are_small_integers(values: list[Any]) -> bool:
-    return all(isinstance(value, int | float) and value in range(_LARGEST) for value in values)
 
 
 def _refuse(what: str) -> None:

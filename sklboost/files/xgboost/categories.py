@@ -3,6 +3,10 @@
 ``enc`` has an entry for each feature, empty for numbers. Text is stored as bytes, all one after
 the other, and where each begins. ``sorted_idx`` are the places of the values in increasing order,
 feature after feature, by which XGBoost finds them.
+
+XGBoost looks up the values of columns of a categorical dtype, and takes all other numbers for
+places in the list. So small integers are in the list at their own places, with those between them:
+either way they are the same category.
 """
 
 import itertools
@@ -44,9 +48,9 @@ def write_categories(encodings: tuple[Encoding, ...] | None) -> dict[str, Any] |
 
 
 def _stored_values(encoding: Encoding) -> list[Any] | None:
-    """Return the categories by code; None for numbers, and where columns hold numbers."""
-    if encoding.kind != "category":
-        if not encoding.is_plain:
+    """Return the categories by XGBoost's codes; None for numbers, and for codes of the user's."""
+    if encoding.kind != "category" or encoding.is_coded:
+        if not (encoding.is_plain or encoding.is_coded):
             _refuse(f"features of the kind {encoding.unit or 'large integer'}")
         return None
     order = np.argsort(encoding.codes, kind="stable").tolist()
@@ -55,11 +59,11 @@ def _stored_values(encoding: Encoding) -> list[Any] | None:
         _refuse(f"feature with {len(values)} categories of {encoding.n_categories} codes")
     if not values:  # its own frames cannot have such columns either
         _refuse("category features without a category, all values of which are missing")
-    if holds_numbers(encoding):
-        largest, wrong = MOST_CATEGORIES - 1, [v for v in values if not 0 <= v < MOST_CATEGORIES]
-        if wrong or values != [int(value) for value in values]:
-            _refuse(f"categories in columns of numbers but integers from 0 to {largest}")
-        return None
+    if encoding.are_integers_below(MOST_CATEGORIES):
+        return list(range(int(max(values)) + 1))
+    if encoding.is_declared and encoding.categories.dtype.kind in "iuf":
+        largest = MOST_CATEGORIES - 1
+        _refuse(f"categories in columns of numbers but integers from 0 to {largest}")
     if not (encoding.is_of_text or encoding.categories.dtype.kind == "i"):
         _refuse(f"categories such as {values[0]!r}: they are text or integers")
     for value in values:
@@ -68,9 +72,11 @@ def _stored_values(encoding: Encoding) -> list[Any] | None:
     return values
 
 
-def holds_numbers(encoding: Encoding) -> bool:
-    """Whether a category's column holds numbers, which XGBoost takes for its categories."""
-    return encoding.is_declared and encoding.categories.dtype.kind in "iuf"
+def written_codes(encoding: Encoding) -> np.ndarray:
+    """Return XGBoost's code for each code of a category whose values can be stored."""
+    if not encoding.are_integers_below(MOST_CATEGORIES):
+        return np.arange(encoding.n_categories)
+    return encoding.categories[np.argsort(encoding.codes, kind="stable")].astype(np.int64)
 
 
 def _refuse(what: str) -> None:
@@ -158,4 +164,7 @@ def _encoding(values: list[Any]) -> Encoding:
     order = sorted(range(len(values)), key=values.__getitem__)
     ordered = [values[i] for i in order]
     categories = as_objects(ordered) if isinstance(values[0], str) else np.array(ordered)
-    return Encoding("category", categories=categories, codes=np.array(order))
+    is_declared = values == list(range(len(values)))  # a number is the category it is the place of
+    return Encoding(
+        "category", "", categories=categories, codes=np.array(order), is_declared=is_declared
+    )

@@ -8,7 +8,7 @@ from sklboost.data.encoding import Encoding
 from sklboost.data.ranks import rounded_up
 from sklboost.engine.model import Model
 from sklboost.files.errors import NotExpressibleError
-from sklboost.files.xgboost.categories import holds_numbers
+from sklboost.files.xgboost.categories import written_codes
 from sklboost.tree.predict.category_bits import all_listed_categories
 
 _LARGEST = np.finfo(np.float32).max
@@ -28,6 +28,9 @@ class TreeWriter:
         self.model = model
         self.n_outputs = model.outputs.shape[1]  # 0: trees have one
         self.encodings = encodings or ()
+        self.written_codes = [
+            written_codes(own) if own.kind == "category" else None for own in self.encodings
+        ]
         counts, self.codes = all_listed_categories(model.tops.bits)
         self.code_starts = np.append(0, np.cumsum(counts))
 
@@ -78,8 +81,9 @@ class TreeWriter:
             swapped[node] = encoding.is_coded or nodes.default_left[node] == 0
             if not swapped[node]:
                 codes = np.setdiff1d(encoding.codes, codes)
-            numbers = encoding.categories[codes] if holds_numbers(encoding) else codes
-            listed[node] = numbers.astype(np.int32)
+            numbers = self.written_codes[nodes.feature[node]]
+            assert numbers is not None
+            listed[node] = numbers[codes].astype(np.int32)
         return listed, swapped
 
     def _leaves(

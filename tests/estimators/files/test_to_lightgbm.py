@@ -143,6 +143,36 @@ def test_categories_that_are_integers():
         check_same(model, codes)
 
 
+@pytest.mark.parametrize(
+    "values", [[3, 12, 45, 7], [3.0, 12.0, 45.0, 7.0], [False, True]], ids=repr
+)
+@pytest.mark.parametrize("fitted_on", ["frame", "array", "category"])
+def test_integers_are_the_same_categories_in_every_container(values, fitted_on):
+    shop = _RNG.choice(values, N_ROWS)
+    frame = pd.DataFrame({"shop": shop, "size": SCORE})
+    known = frame.astype({"shop": "category"})
+    X = {"frame": frame, "array": frame.to_numpy(float), "category": known}[fitted_on]
+    names = {} if fitted_on == "category" else {"categorical_features": [0]}
+    model = XGBRegressorLite(**names, **FEW).fit(X, 5.0 * (shop == values[1]) + SCORE)
+    if fitted_on == "array" and isinstance(values[0], bool):
+        known = known.assign(shop=known["shop"].cat.rename_categories([0, 1]))
+        values = [0, 1]
+    theirs = lightgbm.Booster(model_str=model.to_lightgbm())
+    again = known.assign(shop=known["shop"].cat.reorder_categories(values[::-1]))
+    for container in (known, again, known[:50], frame.to_numpy(float)):
+        expected = model.predict(X)[: len(container)]
+        np.testing.assert_allclose(theirs.predict(container), expected, rtol=1e-12)
+    with pytest.raises(ValueError, match="categorical_feature do not match"):
+        theirs.predict(frame)
+
+
+def test_times_are_no_categories_of_lightgbm():
+    spans = pd.Categorical(pd.to_timedelta(np.arange(N_ROWS) % 3, "ns"))
+    model = XGBRegressorLite(**FEW).fit(pd.DataFrame({"spans": spans}), SCORE)
+    with pytest.raises(ValueError, match=r"no categories such as .*: they are texts or numbers"):
+        model.to_lightgbm()
+
+
 def test_a_split_of_missing_values_from_all_others():
     column = np.where(np.arange(40) < 20, np.nan, 1.0)[:, np.newaxis]
     model = XGBRegressorLite(**FEW).fit(column, np.isnan(column[:, 0]) * 3.0)
