@@ -41,6 +41,14 @@ def unknown_load(tmp_path_factory):
         yield
 
 
+@pytest.fixture(autouse=True)
+def closed_figures():
+    """Close the figures that a test has drawn."""
+    yield
+    if "matplotlib.pyplot" in sys.modules:
+        sys.modules["matplotlib.pyplot"].close("all")
+
+
 @pytest.fixture(scope="session")
 def regression():
     return _load("diabetes")

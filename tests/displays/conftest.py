@@ -1,16 +1,9 @@
-"""What the tests of this room share: one fit of several, and figures closed after each test."""
+"""What the tests of this room share: one fit of several."""
 
 import pytest
-from matplotlib import pyplot as plt
 from sklearn.datasets import load_diabetes, load_iris
 
 from sklboost import XGBClassifierLite, XGBRegressorLite
-
-
-@pytest.fixture(autouse=True)
-def _closed_figures():
-    yield
-    plt.close("all")
 
 
 @pytest.fixture(scope="package")

@@ -262,11 +262,14 @@ def test_to_lay_out_a_tree_takes_less_time_than_to_paint_it():
     X = np.random.default_rng(0).normal(size=(1000, 2))
     model = small(XGBRegressorLite, n_estimators=1, max_depth=6).fit(X, X[:, 0] * X[:, 1])
     plot_tree(model, max_depth=1).figure.canvas.draw()  # reads fonts
-    start = process_time()
-    figure = plot_tree(model).figure
-    laid_out = process_time()
-    figure.canvas.draw()
-    assert laid_out - start < 0.7 * (process_time() - laid_out)
+    shares = []
+    for _ in range(3):  # garbage of other tests may be collected on the way
+        start = process_time()
+        figure = plot_tree(model).figure
+        laid_out = process_time()
+        figure.canvas.draw()
+        shares.append((laid_out - start) / (process_time() - laid_out))
+    assert min(shares) < 0.7
 
 
 def test_without_gains_and_covers(regressor):
