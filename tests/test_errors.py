@@ -1,5 +1,6 @@
 """Errors: each names the value received, what is wrong, and what to do."""
 
+import inspect
 import re
 
 import numpy as np
@@ -9,7 +10,7 @@ from sklearn import config_context
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 
-from sklboost import XGBClassifierLite, XGBRegressorLite
+from sklboost import XGBClassifierLite, XGBRankerLite, XGBRegressorLite, XGBSurvivalLite
 from tests.small_models import ESTIMATORS
 
 pytestmark = pytest.mark.interpreted
@@ -164,6 +165,25 @@ def test_unknown_argument_of_fit(estimator, name, remedy, data):
         pytest.raises(TypeError, match=rf"Unexpected args: {{'{name}'}}"),
     ):
         estimator().set_fit_request(**{name: True})
+
+
+@pytest.mark.parametrize("estimator", [*ESTIMATORS, XGBRankerLite, XGBSurvivalLite])
+def test_a_missing_argument_is_that_of_a_method_that_users_know(estimator):
+    """Not of the mixin, or whatever else the method is inherited from."""
+    public = {"XGBClassifierLite", "XGBRegressorLite", "XGBRankerLite", "XGBSurvivalLite"}
+    n_methods = 0
+    for name in dir(estimator):
+        is_own = not name.startswith(("_", "set_"))  # those are scikit-learn's
+        method = getattr(estimator(), name, None) if is_own else None
+        kinds = inspect.signature(method).parameters.values() if callable(method) else ()
+        if any(own.default is own.empty and own.kind is own.POSITIONAL_OR_KEYWORD for own in kinds):
+            n_methods += 1
+            with pytest.raises(TypeError, match=r"missing .* required") as caught:
+                method()
+            owner, _, named = str(caught.value).partition("(")[0].rpartition(".")
+            assert named == name
+            assert owner in {"", *public}
+    assert n_methods > 10
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)

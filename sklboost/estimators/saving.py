@@ -12,12 +12,12 @@ class _OfClassOrInstance:
     """A method of a class that may be called on an instance, too: it is then given that."""
 
     def __init__(self, function: Any):
-        self._function = function
+        self.__wrapped__ = function
         self.__doc__ = function.__doc__
 
     def __get__(self, instance: Any, owner: type) -> Any:
-        bound = functools.partial(self._function, owner if instance is None else instance)
-        return functools.update_wrapper(bound, self._function)
+        bound = functools.partial(self.__wrapped__, owner if instance is None else instance)
+        return functools.update_wrapper(bound, self.__wrapped__)
 
 
 class SavedFit:

@@ -14,12 +14,13 @@ from sklboost.estimators.distribution import XGBDistributionLite
 from sklboost.estimators.forests import XGBRFClassifierLite, XGBRFRegressorLite
 from sklboost.estimators.ranker import XGBRankerLite
 from sklboost.estimators.regressor import XGBRegressorLite
+from sklboost.estimators.survival import XGBSurvivalLite
 from sklboost.onnx.registering import input_types, register
 
 __all__ = ["input_types", "register"]
 
 for _estimator in (
     *(XGBClassifierLite, XGBRegressorLite, XGBRFClassifierLite, XGBRFRegressorLite),
-    *(XGBRankerLite, XGBDistributionLite),
+    *(XGBRankerLite, XGBDistributionLite, XGBSurvivalLite),
 ):
     register(_estimator)

@@ -6,10 +6,9 @@ from skl2onnx import update_registered_converter
 from skl2onnx.common.data_types import DoubleTensorType, Int64TensorType, StringTensorType
 
 from sklboost.data.table import LARGEST_EXACT
+from sklboost.estimators.base import BaseBooster
 from sklboost.estimators.classifier import XGBClassifierLite
 from sklboost.estimators.predict.fitted_model import fitted_model
-from sklboost.estimators.ranker import XGBRankerLite
-from sklboost.estimators.regressor import XGBRegressorLite
 from sklboost.onnx.converters import (
     convert_classifier,
     convert_regressor,
@@ -38,7 +37,7 @@ def register(estimator_class: type) -> None:
     Parameters
     ----------
     estimator_class : type
-        A subclass of XGBClassifierLite or XGBRegressorLite that predicts as its base class does.
+        A subclass of an estimator of this package that predicts as its base class does.
 
     Raises
     ------
@@ -58,15 +57,15 @@ def register(estimator_class: type) -> None:
             *(estimator_class, "SklboostClassifier", set_classifier_types, convert_classifier),
             options=_CLASSIFIER_OPTIONS,
         )
-    elif issubclass(estimator_class, XGBRegressorLite | XGBRankerLite):
+    elif issubclass(estimator_class, BaseBooster):
         update_registered_converter(
             *(estimator_class, "SklboostRegressor", set_regressor_types, convert_regressor),
             options=_REGRESSOR_OPTIONS,
         )
     else:
         raise TypeError(
-            f"{estimator_class.__name__} is no subclass of XGBClassifierLite or XGBRegressorLite: "
-            "register it with skl2onnx.update_registered_converter"
+            f"{estimator_class.__name__} is no subclass of XGBClassifierLite, XGBRegressorLite or "
+            "another estimator of sklboost: register it with skl2onnx.update_registered_converter"
         )
 
 

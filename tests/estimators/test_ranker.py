@@ -173,7 +173,7 @@ def test_models_are_kept():
         assert type(loaded) is XGBRankerLite
         assert repr(loaded.get_params()) == repr(model.get_params())
         assert_array_equal(loaded.predict(X_TEST), expected)
-    with pytest.raises(TypeError, match="holds a fitted XGBRankerLite, no XGBRegressorLite"):
+    with pytest.raises(TypeError, match=r"^the model file holds a fitted XGBRankerLite, no XGBReg"):
         XGBRegressorLite.load_model(file.getvalue())
     warm = ranker(n_estimators=5, warm_start=True).fit(X, Y, qid=QID)
     warm.set_params(n_estimators=10).fit(X, Y, qid=QID)

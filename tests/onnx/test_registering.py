@@ -17,7 +17,7 @@ from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
 from xgboost import XGBRegressor
 
 import sklboost.onnx
-from sklboost import XGBClassifierLite, XGBRegressorLite
+from sklboost import XGBClassifierLite, XGBRegressorLite, XGBSurvivalLite, survival_targets
 from tests.onnx.running import check, feeds, run, start
 
 N_ROWS = 300
@@ -82,6 +82,13 @@ def test_models_of_other_libraries(frame, y, library):
     }
     model = getattr(sklboost, f"from_{library}")(theirs[library].fit(X, y))
     check(model, X)
+
+
+@pytest.mark.parametrize("objective", ["survival:cox", "survival:aft"])
+def test_risk_scores(frame, y, objective):
+    X, times = frame[NUMBERS].to_numpy(), np.exp(y)
+    model = XGBSurvivalLite(objective=objective, **SMALL)
+    check(model.fit(X, survival_targets(np.arange(len(y)) % 3 > 0, times)), X)
 
 
 class Stumps(XGBRegressorLite):

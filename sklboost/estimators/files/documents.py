@@ -186,7 +186,7 @@ def _check_version(section: Section) -> None:
         )
 
 
-def read_estimator(section: Section, estimator_class: Any) -> Any:
+def read_estimator(section: Section, estimator_class: Any, source: str) -> Any:
     """Return the fitted estimator of a section.
 
     Parameters
@@ -194,6 +194,8 @@ def read_estimator(section: Section, estimator_class: Any) -> Any:
     section : Section
     estimator_class : type
         One of ours, or a class that inherits from one.
+    source : str
+        Name of the file.
 
     Raises
     ------
@@ -205,7 +207,7 @@ def read_estimator(section: Section, estimator_class: Any) -> Any:
     name = read_kind(section)
     if name != kind_of(estimator_class):
         raise TypeError(
-            f"{section.place} holds a fitted {name}, no {estimator_class.__name__}: call "
+            f"{source} holds a fitted {name}, no {estimator_class.__name__}: call "
             f"sklboost.load_model, or {name}.load_model"
         )
     estimator = estimator_class(**_read_parameters(section["parameters"], estimator_class))

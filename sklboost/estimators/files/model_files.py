@@ -75,7 +75,7 @@ def load(source: Any, expected: type | Callable[[str], type]) -> Any:
     if ours is None:
         return _load_xgboost(document, expected)
     kind = expected if isinstance(expected, type) else expected(read_kind(ours))
-    return read_estimator(ours, kind)
+    return read_estimator(ours, kind, name)
 
 
 def _load_xgboost(document: Section, expected: type | Callable[[str], type]) -> Any:
