@@ -13,9 +13,9 @@ from sklboost.data.row_arrays import row_blocks
 from sklboost.engine.compiling import inlined, kernel
 from sklboost.engine.sorting import order_floats, sort_floats
 
-# Weights of bins that differ by less than this part of their mean are equal: a tie stays one when
-# all weights are multiplied by a number, which rounds them. Ties of whole weights that add up to
-# less than 2^29 differ by 0, and all others by more, half a row at least divided by the bins.
+# Weights of bins that differ by less than this part of their mean are equal, so that a tie stays
+# one when all weights are multiplied by a number, which rounds them. Whole weights that are not
+# equal differ by half a row divided by the number of bins or more: more than this up to 2^29 rows.
 _TIE = 2.0**-30
 
 
