@@ -59,7 +59,7 @@ def test_derivatives_by_finite_differences(distribution, scale, shift):
     assert_allclose(hessian, bend, rtol=1e-4, atol=1e-6)
 
 
-@pytest.mark.parametrize("scale", [1e-3, 1.0, 1e3])
+@pytest.mark.parametrize("scale", [5e-324, 1e-200, 1e-3, 1.0, 1e3, 1e300])
 @pytest.mark.parametrize("distribution", DISTRIBUTIONS)
 def test_extreme_scores_stay_finite(distribution, scale):
     y, score = random_rows()

@@ -157,13 +157,21 @@ def _between(low, high, kind):
 
 
 @kernel
+def _in_score(first, second, scale):
+    """Return derivatives in the score, of those in z: what is beyond 1e300 is limited to less."""
+    most = 1e300 * min(scale, 1.0)
+    first = min(max(first, -most), most) / scale
+    return first, min(second, most * min(scale, 1.0)) / (scale * scale)
+
+
+@kernel
 def _of_row(bounds, score, scale, kind):
     """Return the loss of a row and its derivatives in its score; `bounds` are of its time."""
     lower, upper = bounds
     if lower == upper:
         time = log(lower)
         value, first, second = _at((time + score) / scale, kind)
-        return value + log(scale) + time, first / scale, second / (scale * scale)
+        return value + log(scale) + time, *_in_score(first, second, scale)
     low, high = -math.inf, math.inf
     if lower > 0.0:
         low = (log(lower) + score) / scale
@@ -172,7 +180,7 @@ def _of_row(bounds, score, scale, kind):
     if low == -math.inf and high == math.inf:
         return 0.0, 0.0, 0.0
     value, first, second = _between(low, high, kind)
-    return value, first / scale, second / (scale * scale)
+    return value, *_in_score(first, second, scale)
 
 
 @kernel
@@ -223,7 +231,8 @@ class AcceleratedFailureTime(Loss):
 
     def __init__(self, distribution: str = "normal", scale: float = 1.0):
         self.distribution, self.scale = distribution, float(scale)
-        self.parameters = np.array([self.scale, DISTRIBUTIONS.index(distribution)], np.float64)
+        used = min(max(self.scale, 1.0 / _FARTHEST), _FARTHEST)
+        self.parameters = np.array([used, DISTRIBUTIONS.index(distribution)], np.float64)
         self.made_of = {
             "aft_loss_distribution": distribution,
             "aft_loss_distribution_scale": [self.scale],
