@@ -364,7 +364,7 @@ def factors_of_weights_cancel(case: Case, model: Any, told: np.ndarray, number: 
     values = case.estimator(**case.parameters).get_params()
     if values["reg_lambda"] > 1e100:  # gains are nearly 0
         return
-    for factor in (4, 0.3):
+    for factor in FACTORS:
         names = [name for name in IN_UNITS_OF_WEIGHT if values.get(name)]
         if factor < 1 and "min_child_samples" in names:
             return
@@ -639,6 +639,7 @@ UNPROMISED_OF_MARGINS = UNPROMISED_OF_OFFSETS | {
 }
 UNPROMISED_FACTORS = (XGBDistributionLite, XGBRankerLite, *FORESTS)
 UNPROMISED_OF_FACTORS = {"subsample", "sampling_method", "preset", "ties"}
+FACTORS = (4, 0.3)  # the second is rounded
 IN_UNITS_OF_WEIGHT = (
     *("reg_lambda", "reg_alpha", "gamma", "min_child_weight", "min_child_samples"),
     *("linear_lambda", "path_smooth", "cat_smooth"),
