@@ -40,16 +40,13 @@ def test_an_instance_moves_no_further_than_needed(make):
         assert seeds(make(3), True) == seeds(3, True)
 
 
-def test_none_is_the_global_state_for_draws_and_fixed_for_rounding(global_state):
+def test_none_is_0_and_other_draws_are_asked_for(global_state):
+    assert seeds(None, True) == seeds(0, True)
     np.random.seed(5)
-    first, second = seeds(None, True), seeds(None, True)
-    assert first[0] == second[0] == 0
-    assert first[1] != second[1]
+    first, second = seeds(np.random, True), seeds(np.random, True)
+    assert first != second
     np.random.seed(5)
-    assert seeds(None, True) == first
-    before = np.random.get_state()[2]
-    assert seeds(None, False) == (0, 0)
-    assert np.random.get_state()[2] == before
+    assert seeds(np.random, True) == first
 
 
 @pytest.mark.parametrize("name", ["subsample", "colsample_bytree", "colsample_bynode"])
@@ -60,12 +57,20 @@ def test_of_a_fit(name, global_state):
     def predict(**settings):
         return XGBRegressorLite(n_estimators=3, max_depth=3, **settings).fit(X, y).predict(X)
 
-    np.random.seed(0)
-    first, second = predict(**{name: 0.5}), predict(**{name: 0.5})
-    assert np.any(first != second)
-    np.random.seed(0)
+    first = predict(**{name: 0.5})
     assert_array_equal(predict(**{name: 0.5}), first)
+    assert_array_equal(predict(random_state=0, **{name: 0.5}), first)
+    state = np.random.RandomState(0)
+    first, second = (predict(random_state=state, **{name: 0.5}) for _ in range(2))
+    assert np.any(first != second)
     generators = [np.random.default_rng(1) for _ in range(2)]
     one, two = (predict(random_state=generator, **{name: 0.5}) for generator in generators)
     assert_array_equal(one, two)
-    assert_array_equal(predict(), predict())  # nothing is drawn
+
+
+def test_early_stopping_ends_at_the_same_round_each_time():
+    X, y = np.random.default_rng(0).normal(size=(2, 300, 1))
+    fits = [XGBRegressorLite(early_stopping_rounds=3).fit(X, y[:, 0]) for _ in range(2)]
+    assert fits[0].evals_result_ == fits[1].evals_result_
+    other = XGBRegressorLite(early_stopping_rounds=3, random_state=1).fit(X, y[:, 0])
+    assert other.evals_result_ != fits[0].evals_result_

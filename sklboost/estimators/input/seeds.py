@@ -11,9 +11,9 @@ _LARGEST_SEED = 2**31 - 1
 def seeds(random_state: Any, is_sampling: bool) -> tuple[int, int]:
     """Return the seed of the rounding of gradients and that of the draws of rows and features.
 
-    For `random_state` None the rounding is fixed, and the draws come from NumPy's global state, as
-    scikit-learn defines it. If nothing is drawn, the second seed is 0, and no state
-    moves for it.
+    None is the seed 0, as in XGBoost: the same fit gives the same model. The module
+    ``numpy.random`` stands for NumPy's global state, as in scikit-learn. If nothing is drawn, the
+    second seed is 0, and no state moves for it.
 
     Raises
     ------
@@ -24,11 +24,10 @@ def seeds(random_state: Any, is_sampling: bool) -> tuple[int, int]:
         draw = random_state.integers
     else:
         try:
-            draw = check_random_state(random_state).randint
+            draw = check_random_state(0 if random_state is None else random_state).randint
         except ValueError as error:
             raise ValueError(
                 f"random_state={random_state!r}: it must be None, an integer from 0 to 2**32 - 1, "
                 "a RandomState or a Generator of NumPy"
             ) from error
-    rounding = 0 if random_state is None else int(draw(_LARGEST_SEED))
-    return rounding, int(draw(_LARGEST_SEED)) if is_sampling else 0
+    return int(draw(_LARGEST_SEED)), int(draw(_LARGEST_SEED)) if is_sampling else 0

@@ -121,9 +121,10 @@ class TrainingParameters:
         None,
         anything("int, RandomState instance, Generator or None"),
         """
-        Determines which rows and features are drawn, and the random rounding of gradients (beyond
-        about 4,000 rows). None: draws use NumPy's global state and the rounding is fixed, so the
-        same data and parameters give the same model if nothing is drawn.
+        Determines which rows and features are drawn, which rows are held out, and the random
+        rounding of gradients (beyond about 4,000 rows). None: the seed 0, as in XGBoost, so the
+        same data and parameters give the same model; other draws in each fit come from a
+        RandomState or Generator, which moves on.
         """,
     )
     verbose: int = parameter(
