@@ -103,9 +103,10 @@ def weighted_quantile(values: np.ndarray, weight: np.ndarray, alpha: float) -> f
     ordered, order = order_floats(values[is_known])
     weights = weight[is_known][order] if len(weight) else np.ones(len(ordered))
     so_far = np.cumsum(weights)
-    wanted = alpha * so_far[-1]
-    first = min(int(np.searchsorted(so_far, wanted, side="left")), len(ordered) - 1)
-    last = min(int(np.searchsorted(so_far, wanted, side="right")), len(ordered) - 1)
+    # all weights times a factor are rounded, and yet a tie stays one
+    wanted, rounding = alpha * so_far[-1], len(weight) * np.spacing(so_far[-1])
+    first = min(int(np.searchsorted(so_far, wanted - rounding, side="left")), len(ordered) - 1)
+    last = min(int(np.searchsorted(so_far, wanted + rounding, side="right")), len(ordered) - 1)
     return float(0.5 * ordered[first] + 0.5 * ordered[last])
 
 

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
+from sklearn.base import clone
 
-from sklboost import Loss, XGBClassifierLite, bin_features
+from sklboost import Loss, XGBClassifierLite, XGBRegressorLite, bin_features
 from sklboost.estimators.input.rows import Rows
 from sklboost.objectives.losses.cox import Cox
 from sklboost.objectives.losses.ranking import LambdaRank, RankingSettings
@@ -89,3 +90,21 @@ def test_a_class_that_the_training_would_not_see(settings, groups):
     )
     with pytest.raises(ValueError, match=r"no row of class '(no|yes)' is left.*pass X_val"):
         model.fit(X, y, groups=groups)
+
+
+@pytest.mark.parametrize("factor", [0.1, 0.3, 0.7, 1.1, 1 / 3, 2 + 1e-9])
+def test_a_factor_of_all_weights_changes_neither_covers_nor_medians(factor):
+    X, y = np.arange(10.0)[:, np.newaxis], np.array([0, 1, 2, 3, 4, 5, 6, 7, 8, 90.0])
+    weight = np.full(10, factor)
+    # a leaf of one row, and then leaves of two, have just the cover that is asked for
+    for n_rows, thresholds in ((1, {8.5}), (2, {7.5})):
+        model = XGBRegressorLite(n_estimators=1, max_depth=1, reg_lambda=factor)
+        model.set_params(min_child_weight=n_rows * factor).fit(X, y, sample_weight=weight)
+        assert set(model.trees_to_dataframe()["Split"].dropna()) == thresholds
+    for objective in ("reg:absoluteerror", "reg:quantileerror"):
+        model = XGBRegressorLite(n_estimators=2, objective=objective, min_child_weight=factor)
+        model.set_params(max_depth=1, learning_rate=1.0, reg_lambda=factor)
+        expected = clone(model).set_params(min_child_weight=1, reg_lambda=1).fit(X, y).predict(X)
+        assert_array_equal(model.fit(X, y, sample_weight=weight).predict(X), expected)
+        constant = clone(model).fit(0 * X, y, sample_weight=weight)
+        assert_array_equal(constant.predict(X), np.full(10, 4.5))

@@ -7,7 +7,6 @@ the same features. Whole groups are held out by a hash of their label.
 """
 
 import hashlib
-import math
 from collections.abc import Iterable, Iterator
 from numbers import Real
 from typing import Any
@@ -158,7 +157,7 @@ def _hash_of_label(label: Any, seed: int) -> bytes:
     if isinstance(label, np.generic):
         label = label.item()
     if isinstance(label, Real) and label % 1 == 0:
-        label = math.trunc(label)  # 0 and 0.0 are one label
+        label = int(label)  # 0 and 0.0 are one label
     # not hash(), which differs from one Python process to the next
     return hashlib.blake2b(f"{seed} {label!r}".encode(), digest_size=16).digest()
 

@@ -20,6 +20,9 @@ TREE_PARAMETERS = (
     *(name for name in names_of(TreeParameters) if name not in ("max_bin", "keep_pruned")),
     *names_of(SamplingParameters),
 )
+# Of the cover of one row among 4,096, which is rounded to an integer: three rows of weight 1/3 have
+# the cover 1.
+_ROUNDING = 2.0**-20
 # Counted in rows, so in the unit of the loss's hessians.
 _PER_ROW = (
     *("reg_lambda", "reg_alpha", "gamma", "min_child_weight"),
@@ -39,7 +42,10 @@ def tree_settings(
     unit = loss.unit(rows.targets, raw_score, rows.weight)
     settings |= {name: unit * settings[name] for name in _PER_ROW}
     params = tree_params(**settings, num_parallel_tree=n_parallel_trees)
-    if params.min_child_samples > 0 and _cover_counts_rows(params, loss, rows.weight):
+    if not _cover_counts_rows(params, loss, rows.weight):
+        least_cover = params.min_child_weight * (1.0 - _ROUNDING)
+        params = params._replace(min_child_weight=least_cover)
+    elif params.min_child_samples > 0:
         least_cover = max(params.min_child_weight, float(params.min_child_samples))
         params = params._replace(min_child_weight=least_cover, min_child_samples=0)
     step = min(params.max_delta_step, loss.largest_step)

@@ -6,14 +6,17 @@ has the quantile in the same way again.
 
 from sklboost.engine.compiling import inlined, kernel
 
+# Of one addition of weights.
+_PRECISION = 2.0**-52
+
 
 @kernel
 def select_quantile(values, weights, wanted):
     """Return the smallest value up to which the weights come to more than `wanted`.
 
-    Where they come to exactly that at some value, it is the mean of this value and the next. So the
-    quantile of alpha 1/2 is the median, and weight 2 is the value twice (as NumPy's method
-    "averaged_inverted_cdf"). Both arrays are put in another order.
+    Where they come to exactly that at some value, but for rounding, it is the mean of this value
+    and the next. So the quantile of alpha 1/2 is the median, and weight 2 is the value twice (as
+    NumPy's method "averaged_inverted_cdf"). Both arrays are put in another order.
 
     Parameters
     ----------
@@ -24,20 +27,21 @@ def select_quantile(values, weights, wanted):
     """
     start, stop = 0, len(values)
     below = 0.0  # weight of all values before `start`
+    rounding = _PRECISION * len(values) * wanted
     while True:
         pivot = middle_of_three(values[start], values[(start + stop) // 2], values[stop - 1])
         first_equal, first_above = divide_values(values, weights, start, stop, pivot)
         smaller = below + total_of(weights, start, first_equal)
-        if wanted < smaller and first_equal > start:
+        if wanted < smaller - rounding and first_equal > start:
             stop = first_equal
             continue
         up_to_pivot = smaller + total_of(weights, first_equal, first_above)
-        if wanted > up_to_pivot and first_above < stop:
+        if wanted > up_to_pivot + rounding and first_above < stop:
             start, below = first_above, up_to_pivot
             continue
-        if wanted == smaller:
+        if abs(wanted - smaller) <= rounding:
             return 0.5 * pivot + 0.5 * nearest(values, pivot, -1.0)
-        if wanted == up_to_pivot:
+        if abs(wanted - up_to_pivot) <= rounding:
             return 0.5 * pivot + 0.5 * nearest(values, pivot, 1.0)
         return pivot
 

@@ -7,8 +7,6 @@ that holds for any data; ``benchmarks/defaults.py`` measures what it is worth.
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from sklboost.estimators.fit.reading import FitRequest, FitTask
 
 # They decide on the size of trees, too.
@@ -80,9 +78,7 @@ def plan_for(request: FitRequest, data: FitTask) -> Plan:
     weight = data.rows.weight
     unit = float(weight.mean()) if len(weight) > 0 else 1.0
     if unit != 1.0:
-        # float32 may round the cover of a row of this weight down
-        least = unit if unit == float(np.float32(unit)) else unit * (1.0 - 1e-7)
-        covers = [least * cover for cover in covers]
+        covers = [unit * cover for cover in covers]
         start["reg_lambda"] = Choice(unit, "the mean weight of a row")
     stages = [
         Stage("extra_trees", (False, True), "random thresholds may follow the noise less"),
