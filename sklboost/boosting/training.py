@@ -174,23 +174,27 @@ class Training:
         """Do all rounds, or those up to a reason to stop."""
         schedule = self.schedule
         with ExitStack() as ends:
+            ends.push(self._keeps_rounds)  # at Ctrl-C in a callback's end, too
             for callback in reversed(schedule.callbacks):
                 ends.callback(callback.after_training, self)  # all of them, whatever one raises
-            try:
-                for callback in schedule.callbacks:
-                    callback.before_training(self)
-                if schedule.logs_before:
-                    self._log_before()
-                while not self.stop_reason:
-                    self._run_some()
-            except KeyboardInterrupt:
-                if self.n_rounds == self.first_round:
-                    raise
-                self.stop_reason = "interrupted"
+            ends.push(self._keeps_rounds)
+            for callback in schedule.callbacks:
+                callback.before_training(self)
+            if schedule.logs_before:
+                self._log_before()
+            while not self.stop_reason:
+                self._run_some()
         if self.n_rounds == 0:
             raise ValueError(
                 "a callback stopped training before its first round: no model was made"
             )
+
+    def _keeps_rounds(self, exception: type[BaseException] | None, *_: Any) -> bool:
+        """Whether training ended by Ctrl-C after some rounds, which are kept."""
+        if exception is not KeyboardInterrupt or self.n_rounds == self.first_round:
+            return False
+        self.stop_reason = "interrupted"
+        return True
 
     def close(self) -> None:
         """Free what the rounds hold beside memory of this process; trees stay."""

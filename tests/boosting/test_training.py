@@ -225,6 +225,18 @@ def test_an_interrupt_between_the_values_of_a_round_and_its_end_drops_them():
     assert len(training.finished_log()["own"]["rmse"]) == 4
 
 
+def test_an_interrupt_at_the_end_of_a_callback_keeps_the_rounds():
+    def interrupt(training):
+        raise KeyboardInterrupt
+
+    act, other = Act("after_training", None, interrupt), Act()
+    training = run(act, other)
+    assert (training.stop_reason, training.n_rounds) == ("interrupted", 20)
+    assert other.calls[-1] == ("after_training", None, 20)
+    with pytest.raises(KeyboardInterrupt):  # no round was finished
+        run(Act("before_training", None, interrupt))
+
+
 def test_an_error_is_raised_and_all_are_told_of_the_end():
     def fail(training):
         raise RuntimeError("no")
