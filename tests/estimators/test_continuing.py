@@ -339,6 +339,17 @@ def test_other_features_and_classes(is_warm):
     assert model.model_ is before
 
 
+def test_classes_of_times_are_those_of_any_unit():
+    X, y = load_iris(return_X_y=True)
+    days = np.array(["2026-01-01", "2026-01-02", "2026-01-03"], dtype="M8[D]")[y]
+    before = make(XGBClassifierLite).fit(X, days)
+    nanoseconds = days.astype("M8[ns]")
+    model = make(XGBClassifierLite).fit(X, nanoseconds, init_model=before)
+    assert (model.predict(X) == days).mean() > 0.9
+    with pytest.raises(ValueError, match=r"^y has the classes \[17\d+, .*\['2026-01-01', "):
+        make(XGBClassifierLite).fit(X, nanoseconds.astype(np.int64), init_model=before)
+
+
 def test_number_of_rounds_of_a_warm_start(data):
     X, y = data
     model = make(XGBRegressorLite, warm_start=True).fit(X, y)

@@ -157,6 +157,10 @@ def test_labels_among_classes_of_another_dtype():
     days = np.array(["2026-01-01", "2026-01-02"], dtype="M8[D]")
     hours = days[1:].astype("M8[ns]") + np.arange(2) * np.timedelta64(1, "h")
     assert places_among(days, hours).tolist() == [1, -1]
+    # times are no numbers, though Python has numbers for those of nanoseconds
+    numbers, times = hours.view(np.int64), hours
+    for classes, labels in [(times, numbers), (numbers, times), (times, numbers.astype(object))]:
+        assert places_among(classes, labels).tolist() == [-1, -1]
     # as the validation data of a fit
     model = XGBClassifierLite(n_estimators=1, eval_metric="error", min_child_weight=0)
     model.fit(X, large[[0, 1] * 3], X_val=X, y_val=np.full(6, 2.0**60))

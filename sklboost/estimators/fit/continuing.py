@@ -8,6 +8,7 @@ from sklboost.data.encoding import Encoding
 from sklboost.engine.model import Model
 from sklboost.estimators.input.feature_names import Encodings, FittedFeatures, are_comparable
 from sklboost.estimators.input.target_kinds import ClassTargets, Targets
+from sklboost.estimators.input.targets import listed, places_among
 from sklboost.estimators.input.user_warnings import warn_user
 from sklboost.objectives.loss import Loss
 from sklboost.objectives.naming import TASK_WORDS
@@ -84,11 +85,12 @@ def check_continued(
             "trees depend on it: continue with the same value"
         )
     if isinstance(targets, ClassTargets) and isinstance(continued.targets, ClassTargets):
-        classes, classes_before = targets.classes.tolist(), continued.targets.classes.tolist()
-        if classes != classes_before:
+        classes, classes_before = targets.classes, continued.targets.classes
+        places = places_among(classes_before, classes)
+        if not np.array_equal(places, np.arange(len(classes_before))):
             raise ValueError(
-                f"y has the classes {classes}, but {name} was fitted with {classes_before}: "
-                "continue with the same classes, or fit anew"
+                f"y has the classes {listed(classes)}, but {name} was fitted with "
+                f"{listed(classes_before)}: continue with the same classes, or fit anew"
             )
     ours = (targets.task, targets.size, loss.n_outputs)
     theirs = (continued.targets.task, continued.targets.size, continued.model.n_outputs)

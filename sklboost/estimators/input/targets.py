@@ -192,7 +192,10 @@ def places_among(classes: np.ndarray, labels: np.ndarray) -> np.ndarray:
     if classes.dtype.kind in "mM" and labels.dtype.kind == "O":
         with suppress(TypeError, ValueError):  # of what is no time
             labels = np.array(labels.tolist(), dtype=f"{classes.dtype.kind}8")
-    if labels.dtype.kind in "mM" and classes.dtype.kind == labels.dtype.kind:
+    kind, kinds = classes.dtype.kind, {classes.dtype.kind, labels.dtype.kind}
+    if kinds & {"m", "M"} and len(kinds) > 1 and kind != "O":
+        return np.full(len(labels), -1)  # times are no numbers, though those of ns become such
+    if kind == labels.dtype.kind and kind in "mM":
         unit = np.result_type(labels, classes)
         labels, classes = labels.astype(unit).view(np.int64), classes.astype(unit).view(np.int64)
     known = {label: place for place, label in enumerate(classes.tolist())}
