@@ -12,7 +12,6 @@ from sklearn.utils import Bunch
 from sklboost.estimators.documentation_link import DocumentationLinkMixin
 from sklboost.estimators.fit.fitting_mixin import FittingMixin
 from sklboost.estimators.fit.sklearn_callbacks import CallbackSupportMixin
-from sklboost.estimators.fit.training_settings import drops_rounds
 from sklboost.estimators.input.arguments import FitArguments
 from sklboost.estimators.input.check_features import features
 from sklboost.estimators.input.feature_rules import read_signs
@@ -197,7 +196,6 @@ class BaseBooster(
         trained = trained_model(state)
         return FittedModel(
             **vars(trained),
-            drops_rounds=drops_rounds(self),
             n_jobs=self.n_jobs,
             read=partial(features, self, trained.features),
             state=state,

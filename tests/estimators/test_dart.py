@@ -189,4 +189,9 @@ def test_dart_cannot_continue_a_model(how, regression):
     # but others can continue what it made
     made = make("regression").fit(X, y)
     longer = make("regression", booster="gbtree").fit(X, y, init_model=made)
+    # whose gradients are known of its own rounds only, whatever the parameters are later
+    made.set_params(booster="gbtree")
+    texts = [model.explain_split(11, 0, X, y).text for model in (made, longer)]
+    assert all("which these were is not kept" in text for text in texts)
+    assert "These are the sums of the training" in longer.explain_split(12, 0, X, y).text
     assert_array_equal(longer.predict(X, iteration_range=(0, 12)), made.predict(X))

@@ -18,6 +18,7 @@ from sklboost.estimators.files.targets import (
     targets_document,
 )
 from sklboost.estimators.fit.result import ChosenParams, FitReport, FitResult
+from sklboost.estimators.fit.training_settings import drops_rounds
 from sklboost.estimators.input.feature_names import FittedFeatures
 from sklboost.estimators.parameters.rules import as_read, check_parameters
 from sklboost.estimators.predict.fitted_model import TrainedModel, trained_model
@@ -88,6 +89,7 @@ def _fit_document(state: Mapping[str, Any], has_loss: bool = True) -> dict[str, 
             "base_score": trained.model.base_score,
             "shift": trained.shift,
             "has_margin": trained.has_margin,
+            "n_dart_rounds": trained.n_dart_rounds,
             "trees": trees_document(trees_of(trained.model)),
         },
         "training": _training_document(state),
@@ -212,6 +214,8 @@ def read_estimator(section: Section, estimator_class: Any, source: str) -> Any:
         )
     estimator = estimator_class(**_read_parameters(section["parameters"], estimator_class))
     result = read_fit(section, estimator_class.__name__)
+    if section["model"].get("n_dart_rounds") is None and drops_rounds(estimator):
+        result.trained.n_dart_rounds = result.trained.model.n_rounds  # not in earlier files
     if type(result.trained.targets) not in estimator_class._kind.kinds():
         section["targets"].fail(f"are none of {name}")
     estimator._set_fitted(result.attributes, result.trained.model)
@@ -271,6 +275,7 @@ def _read_trained(section: Section, estimator_name: str, own_loss: Any) -> Train
         if loss.n_outputs != n_outputs:
             section.fail(f"the user's loss has {loss.n_outputs} outputs, the file {n_outputs}")
     model = _read_model(section["model"], features, n_outputs)
+    n_dart = section["model"].get("n_dart_rounds")
     return TrainedModel(
         model=model,
         features=features,
@@ -278,6 +283,7 @@ def _read_trained(section: Section, estimator_name: str, own_loss: Any) -> Train
         loss=loss,
         shift=section["model"]["shift"].numbers(n_outputs, limits=SCORES),
         has_margin=section["model"]["has_margin"].flag(),
+        n_dart_rounds=0 if n_dart is None else n_dart.integer(0, _MOST),
     )
 
 

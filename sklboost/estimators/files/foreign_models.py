@@ -81,6 +81,7 @@ def make_estimator(
         loss=targets.make_loss(estimator),
         shift=np.zeros(model.n_outputs),
         has_margin=False,
+        n_dart_rounds=model.n_rounds if estimator.booster == "dart" else 0,
     )
     result = FitResult(
         trained=trained,

@@ -22,7 +22,7 @@ def meaning_of(fitted: FittedModel) -> Meaning:
         "reg_alpha": settings.reg_alpha,
         "num_parallel_tree": settings.num_parallel_tree,
         "multi_strategy": STRATEGIES[settings.multi_output],
-        "booster": "dart" if fitted.drops_rounds else "gbtree",
+        "booster": "dart" if fitted.n_dart_rounds > 0 else "gbtree",
     }
     if isinstance(loss, RowLoss) and loss.parameter:
         known[loss.parameter] = loss.parameters[:: targets.size].tolist()

@@ -28,6 +28,8 @@ class Continued(NamedTuple):
     loss : Loss
     has_margin : bool
         Whether its scores start from the user's `base_margin`.
+    n_dart_rounds : int
+        As in `TrainedModel`.
     n_jobs : int or None
     split_seed : int or None
         By which rows were held out of its training; None: none were.
@@ -43,6 +45,7 @@ class Continued(NamedTuple):
     targets: Targets
     loss: Loss
     has_margin: bool
+    n_dart_rounds: int
     n_jobs: int | None
     split_seed: int | None
     before_refit: Model | None

@@ -25,7 +25,12 @@ from sklboost.estimators.fit.continuing import Continued
 from sklboost.estimators.fit.eval_metric import check_names, resolve_metrics
 from sklboost.estimators.fit.reading import FitRequest, FitTask, plan_task, read_data
 from sklboost.estimators.fit.result import FitResult, describe_fit
-from sklboost.estimators.fit.training_settings import dropout_of, raw_base_score, tree_settings
+from sklboost.estimators.fit.training_settings import (
+    dropout_of,
+    drops_rounds,
+    raw_base_score,
+    tree_settings,
+)
 from sklboost.estimators.input.rows import Rows
 from sklboost.estimators.input.weights import warn_of_small_weights
 from sklboost.estimators.parameters.groups import Parameters
@@ -331,7 +336,7 @@ def _trained_model(
     request: FitRequest, task: FitTask, base_score: np.ndarray, trees: Trees
 ) -> TrainedModel:
     """Put together what prediction needs."""
-    rows, targets, loss = task.rows, task.targets, task.loss
+    rows, targets, loss, continued = task.rows, task.targets, task.loss, request.continued
     model = assemble_model(trees, base_score, rows.X.shape[1])
     shift = np.zeros(loss.n_outputs)
     if targets.reads_scores:
@@ -340,4 +345,7 @@ def _trained_model(
         add_rounds(model, rows.X, (0, model.n_rounds), raw_score, n_jobs)
         targets, shift = targets.finish(loss, raw_score, rows.y, rows.weight)
     has_margin = len(rows.margin) > 0
-    return TrainedModel(model, task.features, targets, loss, shift, has_margin)
+    n_dart = model.n_rounds if drops_rounds(request.parameters) else 0
+    if continued is not None:
+        n_dart = continued.n_dart_rounds
+    return TrainedModel(model, task.features, targets, loss, shift, has_margin, n_dart)

@@ -204,6 +204,7 @@ class FittingMixin(Parameters):
             targets=trained.targets,
             loss=trained.loss,
             has_margin=trained.has_margin,
+            n_dart_rounds=trained.n_dart_rounds,
             n_jobs=other.n_jobs,
             split_seed=state.get("_split_seed"),
             before_refit=None if init_model is not None else state.get("_before_refit"),

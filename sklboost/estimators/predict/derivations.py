@@ -78,14 +78,14 @@ def known_rows(fitted: FittedModel, tree: GrownTree, node: int, rows: Rows) -> N
     """
     n_rows, loss, model = len(rows.y), fitted.loss, fitted.model
     is_here = rows_of_node(tree, node, rows.X)
-    if fitted.drops_rounds:
+    n_rounds = tree.number // model.trees_per_round
+    if n_rounds < fitted.n_dart_rounds:
         why = (
             "Their gradients are not known: the tree was grown without some earlier rounds, and "
             "which these were is not kept."
         )
         return NodeRows(is_here, _UNKNOWN, _UNKNOWN, why)
     raw_score = starting_scores(model.base_score, rows.margin, n_rows)
-    n_rounds = tree.number // model.trees_per_round
     if n_rounds > 0:
         add_rounds(model, rows.X, (0, n_rounds), raw_score, fitted.n_jobs)
     weight = rows.weight if len(rows.weight) > 0 else np.ones(n_rows)

@@ -39,6 +39,8 @@ class TrainedModel:
         Added to raw scores after training.
     has_margin : bool
         Whether training started from the user's `base_margin`.
+    n_dart_rounds : int
+        So many rounds, the first ones, were trained without some earlier ones.
     """
 
     model: Model
@@ -47,6 +49,7 @@ class TrainedModel:
     loss: Loss
     shift: np.ndarray
     has_margin: bool
+    n_dart_rounds: int = 0
 
     @property
     def attributes(self) -> dict[str, Any]:
@@ -79,14 +82,12 @@ def trained_model(state: Mapping[str, Any]) -> TrainedModel:
     return TrainedModel(**{**vars(trained), "model": model, "features": features})
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(eq=False, repr=False, kw_only=True)
 class FittedModel(TrainedModel):
     """The model of an estimator, how rows become its features, and what its raw scores mean.
 
     Attributes
     ----------
-    drops_rounds : bool
-        Whether rounds were trained without some earlier ones (dart).
     n_jobs : int or None
     read : callable
         ``read(X, name="X", by_position=False)`` checks rows and returns their features.
@@ -94,7 +95,6 @@ class FittedModel(TrainedModel):
         The attributes of the estimator.
     """
 
-    drops_rounds: bool
     n_jobs: int | None
     read: Callable[..., Features]
     state: Mapping[str, Any]
@@ -153,7 +153,7 @@ class FittedModel(TrainedModel):
         from sklboost.inspection.derivation.names import ModelNames
 
         notes = []
-        if self.drops_rounds:
+        if self.n_dart_rounds > 0:
             notes.append('booster="dart": η is the learning rate times the weight of the round.')
         n_parallel = self.model.params_of(0).num_parallel_tree
         if n_parallel > 1:
