@@ -181,7 +181,7 @@ DRAWS = dict(subsample=0.7, colsample_bytree=0.7, colsample_bynode=0.7)
         ("regression", True, False, True, {}),
         ("regression", False, False, False, DRAWS),
         ("binary", True, True, False, {}),
-        ("binary", False, True, True, {}),
+        ("binary", False, True, True, dict(class_weight="balanced")),
         ("multiclass", False, False, True, DRAWS),
         ("multiclass", True, True, False, {}),
     ],

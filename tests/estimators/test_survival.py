@@ -186,6 +186,20 @@ def test_early_stopping_and_metrics():
     assert of_user == pytest.approx(np.mean(y_val["time"] * model.predict(X_val)))
 
 
+def test_functions_of_a_refit_are_those_of_all_rows():
+    X, y = make_data()
+    given, last = slice(0, 100), slice(100, None)
+    y["time"][last] += 50.0
+    model = XGBSurvivalLite(n_estimators=9, early_stopping_rounds=3, refit=True)
+    model.fit(X[given], y[given], X_val=X[last], y_val=y[last])
+    alone = XGBSurvivalLite(n_estimators=model.n_estimators_).fit(X, y)
+    for of_refit, expected in zip(
+        model.predict_survival_function(X[:3]), alone.predict_survival_function(X[:3]), strict=True
+    ):
+        assert_array_equal(of_refit.x, expected.x)
+        assert_array_equal(of_refit.y, expected.y)
+
+
 def test_events_on_both_sides_of_what_is_held_out():
     few = Y[:100].copy()
     few["event"] = False

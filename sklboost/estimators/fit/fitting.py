@@ -312,9 +312,9 @@ def _train_again(
     The learning rates are those of the first training. No callback is told. If time is up before
     all rounds are done, or at Ctrl-C, the result of the first training stays.
     """
-    task = trained.task._replace(rows=trained.task.everything)
+    task, rows = trained.task, trained.task.everything
+    task = task._replace(rows=rows, targets=task.all_targets)
     try:
-        rows = task.rows
         binned = bin_rows(team, rows, request.parameters)
         base_score = _base_score(request, task)
         schedule = first.schedule._replace(

@@ -107,6 +107,8 @@ class FitTask(NamedTuple):
         To be scored after every round, by name.
     everything : Rows
         To be trained on once the best number of rounds is known, if that is asked for.
+    all_targets : Targets
+        Those of these rows.
     rounds : range
         Numbers of the rounds to do.
     seeds : tuple of int
@@ -122,6 +124,7 @@ class FitTask(NamedTuple):
     rows: Rows
     validation: dict[str, Rows]
     everything: Rows
+    all_targets: Targets
     rounds: range
     seeds: tuple[int, int]
     split_seed: int | None
@@ -164,6 +167,7 @@ def read_data(request: FitRequest) -> FitTask:
         rows=rows,
         validation={},
         everything=rows,
+        all_targets=targets,
         rounds=range(0),
         seeds=(0, 0),
         split_seed=None,
@@ -249,6 +253,8 @@ def _hold_out(task: FitTask, parameters: Parameters, continued: Continued | None
         validation, rows = {"validation_0": rows.take(held_out).here()}, rows.take(~held_out)
     elif stops_early(parameters) and parameters.refit:
         everything = rows.join(list(validation.values())[-1])
+        of_all = task.targets.of_more(everything.y, everything.weight, parameters)
+        task = task._replace(all_targets=of_all)
     if parameters.subsample < 1.0:
         rows, everything = rows.repeat(task.loss), everything.repeat(task.loss)
     return task._replace(rows=rows, everything=everything, validation=validation, split_seed=seed)
@@ -272,7 +278,9 @@ def _weigh_classes(task: FitTask) -> FitTask:
     return task._replace(
         rows=rows,
         everything=(
-            rows if task.everything is task.rows else weigh_classes(task.everything, task.targets)
+            rows
+            if task.everything is task.rows
+            else weigh_classes(task.everything, task.all_targets)
         ),
         validation={
             name: weigh_classes(given, task.targets) for name, given in task.validation.items()

@@ -55,10 +55,11 @@ class SurvivalTargets(Targets):
     def learn(cls, y: np.ndarray, weight: np.ndarray, parameters: Parameters) -> Self:
         """Find strata and times."""
         strata = np.unique(y["stratum"]) if _has_strata(y) else np.empty(0)
-        bounds = np.concatenate([y["lower"], y["upper"]])
-        finite = bounds[np.isfinite(bounds)]
-        events = y["upper"][np.isfinite(y["upper"])]
-        return cls(strata, np.unique(np.append(events, finite.max(initial=0.0))))
+        return cls(strata, _times(y["lower"], y["upper"]))
+
+    def of_more(self, y: np.ndarray, weight: np.ndarray, parameters: Any) -> Targets:
+        """Return the same strata, and the times of all rows."""
+        return replace(self, times=_times(y[:, 0], y[:, 1]))
 
     def encode(self, y: np.ndarray, name: str) -> np.ndarray:
         """Return the numbers of each row; ValueError for strata that the fit has not had."""
@@ -153,6 +154,13 @@ class SurvivalTargets(Targets):
             ratio = np.exp(raw_score - self.centres[codes])
             hazards: np.ndarray = self.hazards[codes] * ratio[:, np.newaxis]
         return np.nan_to_num(hazards, nan=0.0, posinf=np.inf)  # 0 times an infinite ratio
+
+
+def _times(lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
+    """Return the times of events, and the last at which a row was observed, sorted."""
+    bounds = np.concatenate([lower, upper])
+    last = bounds[np.isfinite(bounds)].max(initial=0.0)
+    return np.unique(np.append(upper[np.isfinite(upper)], last))
 
 
 def _has_strata(y: np.ndarray) -> bool:

@@ -7,7 +7,7 @@ each of which a row has or has not). The estimator keeps it to say what raw scor
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -87,6 +87,10 @@ class Targets(ABC):
 
     def continuing(self, before: "Targets", name: str) -> "Targets":
         """Return the targets of a fit that continues a model of the targets `before`."""
+        return self
+
+    def of_more(self, y: np.ndarray, weight: np.ndarray, parameters: Any) -> "Targets":
+        """Return the targets of a training on other rows, too, all of whose targets are encoded."""
         return self
 
     def decode(self, y: np.ndarray) -> np.ndarray:
@@ -256,6 +260,15 @@ class ClassTargets(Targets):
             return weight
         unweighted: np.ndarray = weight / self.multipliers[y.astype(np.intp)]
         return unweighted
+
+    def of_more(self, y: np.ndarray, weight: np.ndarray, parameters: Any) -> Targets:
+        """Return the same classes, balanced anew if that is asked for."""
+        if parameters.class_weight != "balanced":
+            return self
+        factor = parameters.scale_pos_weight if len(self.classes) == 2 else 1.0
+        codes = y.astype(np.intp)
+        multipliers = class_multipliers("balanced", factor, self.classes, codes, weight)
+        return replace(self, multipliers=multipliers)
 
     def decode(self, y: np.ndarray) -> np.ndarray:
         """Return the labels of numbers of classes."""
