@@ -517,17 +517,19 @@ def test_the_same_rows_are_held_out_again(data):
     assert seen[0] != first
 
 
-@pytest.mark.parametrize("refit", [False, True])
-def test_what_is_held_out_now_was_held_out_of_the_model_that_is_continued(refit):
+@pytest.mark.parametrize(
+    "settings", [dict(refit=False), dict(refit=True), dict(refit=True, max_time=1e-9)], ids=str
+)
+def test_what_is_held_out_now_was_held_out_of_the_model_that_is_continued(settings):
     random = np.random.default_rng(0)
     X, y = random.normal(size=(400, 6)), random.normal(size=400)  # nothing to learn
     model = stopping(random_state=0, refit=True).fit(X, y)
     best, known = model.best_score_, model.predict(X)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        model.set_params(refit=refit).fit(X, y)
+        model.set_params(**settings).fit(X, y)
     assert model.best_score_ == best
-    assert (model.predict(X) == known).all() == refit
+    assert (model.predict(X) == known).all() == settings["refit"]
 
 
 @pytest.mark.parametrize("settings", [dict(early_stopping_rounds=None), dict(refit=True)], ids=str)

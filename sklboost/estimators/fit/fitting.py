@@ -107,8 +107,8 @@ def train_model(request: FitRequest, task: FitTask, clock: Clock) -> FitResult:
         best, stop_reason = training.best_iteration, training.stop_reason
         n_rounds = training.n_rounds if best is None else best + 1
         trained = stopped = Trained(task, base_score, training.trees(n_rounds), binned)
-        # neither when the time is up, nor after Ctrl-C
-        has_time = stop_reason in ("completed", "early_stopping")
+        # neither when the time is up, nor after Ctrl-C; it takes none without a new round
+        has_time = stop_reason in ("completed", "early_stopping") or n_rounds <= task.rounds.start
         if parameters.refit and best is not None and has_time:
             trained, stop_reason = _train_again(request, team, trained, training, n_rounds)
             clock.lap("refit")
