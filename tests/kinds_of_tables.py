@@ -128,7 +128,12 @@ def _array_cases() -> list[Case]:
         Case("list of lists", "numbers", "number", what, rows_of, "None, NaN")
         for what in ("fractions", "integers", "large integers", "huge counts", "truths")
     ]
-    return [*cases, Case("list of lists", "str", "text", "words", rows_of, "None, NaN")]
+    return [
+        *cases,
+        Case("list of lists", "str", "text", "words", rows_of, "None, NaN"),
+        Case("list of lists", "masked arrays", "number", "integers", _masked_rows, "masked"),
+        Case("list of lists", "series (Int64)", "number", "large integers", _series_of_rows, "NA"),
+    ]
 
 
 def _masked(columns: dict[str, list]) -> np.ma.MaskedArray:
@@ -136,6 +141,14 @@ def _masked(columns: dict[str, list]) -> np.ma.MaskedArray:
     mask = values == None  # noqa: E711, element by element
     values[mask] = 77
     return np.ma.MaskedArray(values.astype(np.int64), mask)
+
+
+def _masked_rows(columns: dict[str, list]) -> list:
+    return list(_masked(columns))
+
+
+def _series_of_rows(columns: dict[str, list]) -> list:
+    return [pd.Series(row, dtype="Int64") for row in rows_of(columns)]
 
 
 def _pandas_cases() -> list[Case]:
@@ -165,6 +178,7 @@ def _pandas_cases() -> list[Case]:
         Case("pandas", "object (numbers)", "number", "integers", _pandas(object), "None, NaN, NA"),
         Case("pandas", "object (Decimal)", "number", "fractions", _decimals, "None, NaN, NA"),
         Case("pandas", "Sparse", "number", "fractions", _sparse, "NaN"),
+        Case("pandas", "Sparse (uint64)", "number", "huge counts", _sparse_counts),
         *(
             Case("pandas", f"{what}64[{unit}]", "time", values, _pandas(f"{what}64[{unit}]"), "NaT")
             for what, values in (("datetime", "instants"), ("timedelta", "durations"))
@@ -203,6 +217,10 @@ def _decimals(columns: dict[str, list]) -> pd.DataFrame:
 
 def _sparse(columns: dict[str, list]) -> pd.DataFrame:
     return _pandas("float64")(_nan(columns)).astype(pd.SparseDtype("float64", 0.0))
+
+
+def _sparse_counts(columns: dict[str, list]) -> pd.DataFrame:
+    return _pandas("uint64")(columns).astype(pd.SparseDtype("uint64", 2**64 - 1))
 
 
 def _zoned(columns: dict[str, list]) -> pd.DataFrame:

@@ -13,8 +13,13 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 
-from sklboost.data.frames.adapter import ColumnAdapter, FrameAdapter, may_be_rounded
-from sklboost.data.frames.numpy_arrays import array_adapter, column_of, list_adapter
+from sklboost.data.frames.adapter import ColumnAdapter, FrameAdapter
+from sklboost.data.frames.numpy_arrays import (
+    array_adapter,
+    array_of_list,
+    column_of,
+    list_adapter,
+)
 
 
 def adapter_for(X: Any) -> FrameAdapter | None:  # noqa: C901, a line or two a library
@@ -37,8 +42,8 @@ def adapter_for(X: Any) -> FrameAdapter | None:  # noqa: C901, a line or two a l
         return X
     if isinstance(X, np.ndarray):
         return array_adapter(X)
-    if isinstance(X, list | tuple):
-        return list_adapter(X)
+    if _is_list(X):
+        return list_adapter(_parts(X))
     if isinstance(X, Mapping) and not issparse(X):  # one of scipy's maps places to values
         raise TypeError(
             f"X is a {type(X).__name__}: make a frame of it, pandas.DataFrame(X) of columns, say, "
@@ -63,7 +68,7 @@ def adapter_for(X: Any) -> FrameAdapter | None:  # noqa: C901, a line or two a l
         return None
     found = _other_adapter(X)
     if found is None and hasattr(X, "__array__"):
-        return array_adapter(np.asarray(X))
+        return array_adapter(np.asanyarray(X))
     return found
 
 
@@ -98,8 +103,8 @@ def read_values(given: Any) -> tuple[Any, np.ndarray | None]:
     """
     if isinstance(given, ColumnAdapter):
         return given.values()
-    if isinstance(given, Sequence) and not isinstance(given, str | bytes):
-        given = _array_of_list(given)
+    if _is_list(given):
+        given = array_of_list(_parts(given))
     if isinstance(given, np.ndarray):
         return _array_values(given)
     library = _library_of_column(_bases(given))
@@ -108,8 +113,8 @@ def read_values(given: Any) -> tuple[Any, np.ndarray | None]:
     table = adapter_for(given) if is_frame(given) else None
     if table is not None:
         return _stacked(table)
-    is_array = hasattr(given, "__array__") and not isinstance(given, np.generic)
-    return _array_values(np.asarray(given)) if is_array else (given, None)
+    array = np.asanyarray(given)
+    return (given, None) if array.ndim == 0 else _array_values(array)
 
 
 def is_frame(given: Any) -> bool:
@@ -117,15 +122,20 @@ def is_frame(given: Any) -> bool:
     return any(hasattr(type(given), n) for n in ("columns", "column_names", "__dataframe__"))
 
 
-def _array_of_list(given: Sequence[Any]) -> np.ndarray:
-    """Return an array in which nothing is rounded, and no number or None has become text."""
-    if any(isinstance(part, np.ma.MaskedArray) for part in given):
-        return np.ma.array(given)
-    array = np.asarray(given)
-    is_rounded = array.dtype.kind == "f" and may_be_rounded(array)
-    if is_rounded or (array.dtype.kind == "U" and not all(isinstance(v, str) for v in given)):
-        return np.array(given, dtype=object)
-    return array
+def _is_list(given: Any) -> bool:
+    return isinstance(given, Sequence) and not isinstance(given, str | bytes | memoryview)
+
+
+def _parts(given: Sequence[Any]) -> Sequence[Any]:
+    """Return masked arrays in place of what is in a list, if that has series or the like in it.
+
+    NumPy would round their integers where values are missing.
+    """
+    examples = {type(part): part for part in given}.values()
+    if not any(_library_of_column(_bases(part)) for part in examples):
+        return given
+    read = map(read_values, given)
+    return [np.ma.array(values, mask=False if none is None else none) for values, none in read]
 
 
 def _array_values(array: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:

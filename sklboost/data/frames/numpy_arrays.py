@@ -1,6 +1,6 @@
 """Arrays of NumPy of any dtype, objects included, masked arrays, and lists of lists."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from decimal import Decimal
 from numbers import Integral, Real
@@ -25,8 +25,8 @@ _KINDS: dict[str, Kind] = dict.fromkeys("biuf", "number")
 _KINDS |= {"M": "time", "m": "time", "U": "text"}
 # Of these there is no number of days, hours or seconds. Instants in them are days, as are weeks.
 _UNITS_OF_NO_LENGTH = ("Y", "M", "generic")
-# Known by name, so that nobody has to import pandas.
-_MISSING_OF_PANDAS = {"NAType", "NaTType"}
+# Known by name, so that nobody has to import pandas; the last is of numpy.ma.masked.
+_MISSING_VALUES = {"NAType", "NaTType", "MaskedConstant"}
 
 # --- tables
 
@@ -63,7 +63,7 @@ def array_adapter(X: np.ndarray) -> FrameAdapter | None:
     return None if _is_plain(X) else ArrayTable(np.asarray(X))
 
 
-def list_adapter(X: list[Any] | tuple[Any, ...]) -> FrameAdapter | None:
+def list_adapter(X: Sequence[Any]) -> FrameAdapter | None:
     """Read a list of rows, each a list of values; None for lists of another depth than two.
 
     All integers stay integers, and are exact. Anything else becomes float64 in a list of numbers;
@@ -74,19 +74,38 @@ def list_adapter(X: list[Any] | tuple[Any, ...]) -> FrameAdapter | None:
             f"X[0] is a {type(X[0]).__name__}: make a frame of the rows, pandas.DataFrame(X) say"
         )
     try:
-        array = np.asarray(X)
+        array = array_of_list(X)
     except ValueError:  # NumPy's message has neither row nor length
         _check_lengths(X)
         raise
     if array.ndim != 2:
         return None
-    if array.dtype.kind not in "biuf" or (array.dtype.kind == "f" and may_be_rounded(array)):
-        # NumPy has made floats of large integers, or text of numbers
-        array = np.array(X, dtype=object)
-    return ArrayTable(array)
+    if array.dtype.kind not in "biufO":
+        # row by row, since NumPy makes integers of dates in nanoseconds
+        array = np.array([list(row) for row in X], dtype=object)
+    is_masked = isinstance(array, np.ma.MaskedArray)
+    return ArrayTable(np.asarray(array), np.ma.getmaskarray(array) if is_masked else None)
 
 
-def _check_lengths(rows: list[Any] | tuple[Any, ...]) -> None:
+def array_of_list(given: Sequence[Any]) -> np.ndarray:
+    """Return an array in which nothing is rounded, and no number or None has become text.
+
+    It is masked if a part of the list is.
+    """
+    if any(isinstance(part, np.ma.MaskedArray) for part in given):
+        parts = [np.ma.asanyarray(part) for part in given]
+        if len({part.dtype for part in parts}) > 1:
+            parts = [part.astype(object) for part in parts]
+        return np.ma.stack(parts)
+    array = np.asarray(given)
+    is_rounded = array.dtype.kind == "f" and may_be_rounded(array)
+    text = {"U": str, "S": bytes}.get(array.dtype.kind)
+    if is_rounded or (text is not None and not all(isinstance(part, text) for part in given)):
+        return np.array(given, dtype=object)
+    return array
+
+
+def _check_lengths(rows: Sequence[Any]) -> None:
     """Raise ValueError for the first row that is not as long as the first, or holds lists."""
     lengths = [len(row) if hasattr(row, "__len__") else None for row in rows]
     for i, length in enumerate(lengths):
@@ -202,12 +221,13 @@ class ObjectColumn(ColumnAdapter):
 
     @cached_property
     def missing(self) -> np.ndarray:
-        """Mask of the values that are None, NaN, NaT, pandas' NA, or marked."""
+        """Mask of the values that are None, NaN, NaT, pandas' NA, or masked."""
         values = self._values.tolist()
         types = set(map(type, values))
-        absent = {t for t in types if t is NoneType or t.__name__ in _MISSING_OF_PANDAS}
+        absent = {t for t in types if t is NoneType or t.__name__ in _MISSING_VALUES}
         # of other types a comparison may be neither true nor false
         may_be_nan = {t for t in types if _is_number(t) and not issubclass(t, Integral | np.bool_)}
+        may_be_nan |= types & {np.datetime64, np.timedelta64}
         missing = np.array(
             [type(v) in absent or (type(v) in may_be_nan and v != v) for v in values], dtype=bool
         )
@@ -298,7 +318,8 @@ def as_integers(values: list[Any]) -> np.ndarray:
 
 
 def _is_number(type_: type) -> bool:
-    return issubclass(type_, Real | np.bool_ | Decimal)
+    # to NumPy a span of time is an integer
+    return issubclass(type_, Real | np.bool_ | Decimal) and not issubclass(type_, np.timedelta64)
 
 
 def _may_be_category(type_: type) -> bool:

@@ -85,7 +85,9 @@ def pandas_column(values: Any) -> ColumnAdapter:
         return column_of(np.asarray(values))
     name = str(dtype)
     if isinstance(dtype, pd.SparseDtype):
-        return column_of(np.asarray(values), dtype_name=name)
+        # NumPy would make floats of unsigned integers
+        dense = np.asarray(values) if pd.isna(dtype.fill_value) else values.to_dense()
+        return column_of(dense, dtype_name=name)
     if isinstance(dtype, pd.ArrowDtype):
         # pandas has imported pyarrow by then
         from sklboost.data.frames.arrow_table import ArrowColumn
