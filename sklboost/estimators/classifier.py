@@ -5,14 +5,18 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin
+from sklearn.metrics import accuracy_score
+from sklearn.utils import column_or_1d
 from sklearn.utils.validation import check_is_fitted
 
+from sklboost.data.frames.adapter import may_be_rounded
 from sklboost.estimators.base import BaseBooster
 from sklboost.estimators.input.arguments import score_arguments
 from sklboost.estimators.input.target_kinds import (
     ClassTargets,
     LabelTargets,
 )
+from sklboost.estimators.input.targets import places_among
 from sklboost.estimators.parameters.docstrings import documented
 from sklboost.estimators.parameters.groups import ClassifierParameters
 from sklboost.estimators.predict.by_partitions import by_partitions, from_raw_scores
@@ -162,7 +166,14 @@ class XGBClassifierLite(ClassifierParameters, ClassifierMixin, BaseBooster):
         -------
         float
         """
-        return super().score(X, *score_arguments(y, sample_weight, numeric=False))
+        y, sample_weight = score_arguments(y, sample_weight, numeric=False)
+        classes = self.classes_
+        is_large = classes.dtype.kind in "iuf" and may_be_rounded(classes.astype(np.float64))
+        if not is_large or y.dtype.kind not in "iuf" or y.dtype == classes.dtype:
+            return super().score(X, y, sample_weight)
+        # NumPy would compare integers with floats as float64, in which different ones are the same
+        places = (places_among(classes, labels) for labels in (column_or_1d(y), self.predict(X)))
+        return float(accuracy_score(*places, sample_weight=sample_weight))
 
     def staged_predict(self, X: Any, *, base_margin: Any = None) -> Iterator[np.ndarray]:
         """Yield the predicted classes after 1, 2, ... rounds.

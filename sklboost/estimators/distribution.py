@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_consistent_length
 
+from sklboost.data.frames import read_values
 from sklboost.estimators.input.distribution_targets import DistributionTargets
 from sklboost.estimators.input.targets import validation_targets
 from sklboost.estimators.input.weights import row_weights
@@ -107,8 +108,10 @@ class XGBDistributionLite(DistributionParameters, XGBRegressorLite):
         ValueError
             If `q` is no probability.
         """
-        levels = np.asarray(q)
+        values, missing = read_values(q)
+        levels = np.asarray(values)
         is_valid = levels.ndim <= 1 and levels.size > 0 and levels.dtype.kind in "biuf"
+        is_valid = is_valid and not np.any(missing)
         if not is_valid or not ((levels >= 0.0) & (levels <= 1.0)).all():
             raise ValueError(f"q={q!r}: it must be a number from 0 to 1, or a list of such numbers")
         distribution = self.predict_dist(
@@ -173,7 +176,8 @@ class XGBDistributionLite(DistributionParameters, XGBRegressorLite):
             is not R², which is ``sklearn.metrics.r2_score(y, model.predict(X))``.
         """
         fitted, raw_score = self._scored(X)
-        targets = fitted.targets.encode(validation_targets(y, "y", numeric=True), "y")
+        y = validation_targets(y, "y", numeric=True).astype(np.float64)
+        targets = fitted.targets.encode(y, "y")
         check_consistent_length(raw_score.T, targets)
         fitted.loss.check_targets(targets, "y")
         weight = np.empty(0) if sample_weight is None else row_weights(sample_weight, raw_score.T)

@@ -28,6 +28,7 @@ from sklboost import (
     check_loss,
     survival_targets,
 )
+from sklboost.data.frames.adapter import as_objects
 from sklboost.displays import CalibrationDisplay
 from tests.accepted_data import message
 from tests.kinds_of_tables import CASES, REFUSALS, VALUES, rows_of, with_missing
@@ -156,6 +157,20 @@ def masked(values):
     return np.ma.MaskedArray([first if v is None else v for v in values], is_missing)
 
 
+def scalar(value):
+    return None if value is None else np.array(value)[()]
+
+
+class Maker:
+    """An array of a library that nobody knows."""
+
+    def __init__(self, made):
+        self.made = made
+
+    def __array__(self, dtype=None, copy=None):
+        return self.made
+
+
 def nullable(values):
     dtype = "string" if any(isinstance(v, str) for v in values) else None
     return pd.Series(pd.array(values, dtype=dtype))
@@ -174,7 +189,13 @@ def arrow_dtype(values):
 CONTAINERS = {
     "list": list,
     "objects": lambda values: np.array(values, dtype=object),
+    "objects of NumPy": lambda values: as_objects([scalar(value) for value in values]),
+    "objects, masked": lambda values: as_objects(
+        [np.ma.masked if v is None else v for v in values]
+    ),
     "masked": masked,
+    "list of masked": lambda values: [np.ma.array(scalar(v), mask=v is None) for v in values],
+    "what makes a masked array": lambda values: Maker(masked(values)),
     "pandas objects": lambda values: pd.Series(values, dtype=object),
     "pandas nullable": nullable,
     "pandas array": lambda values: nullable(values).array,
@@ -349,6 +370,7 @@ TABLES = {
     "lists": rows_of,
     "objects": lambda columns: np.array(rows_of(columns), dtype=object),
     "masked": lambda columns: np.ma.stack([masked(values) for values in columns.values()], axis=1),
+    "masked rows": lambda columns: tuple(TABLES["masked"](columns)),
     "pandas": lambda columns: pd.DataFrame({k: nullable(v) for k, v in columns.items()}),
     "pandas Arrow": lambda columns: pd.DataFrame({k: arrow_dtype(v) for k, v in columns.items()}),
     "polars": pl.DataFrame,

@@ -63,6 +63,8 @@ def test_all_distributions_learn(name):
     assert log["nll"][-1] < -constant.score(X, y) - 0.1
     assert log["crps"][-1] < log["crps"][0]
     assert_allclose(model.score(X, y), -log["nll"][-1])
+    short = y.astype(np.float32)
+    assert model.score(X, short) == model.score(X, short.astype(np.float64))
     distribution = model.predict_dist(X)
     if name in OF_SCIPY:
         assert distribution.dist.name == OF_SCIPY[name]
@@ -249,7 +251,8 @@ def test_several_targets_are_refused_with_the_remedy():
 
 def test_quantiles_that_are_no_probabilities():
     model = fitted()
-    for q in (-0.1, 1.1, "half", [], [[0.5]], np.nan, None):
+    masked = np.ma.array([0.5, 0.9], mask=[False, True])
+    for q in (-0.1, 1.1, "half", [], [[0.5]], np.nan, None, masked):
         for method in (model.predict_quantile, model.predict_interval):
             with pytest.raises(ValueError, match="it must be a number from 0 to 1"):
                 method(X, q)

@@ -9,8 +9,9 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from scipy.sparse import csr_array
 
-from sklboost import XGBClassifierLite, XGBRegressorLite, bin_features
+from sklboost import XGBClassifierLite, XGBRegressorLite, bin_features, survival_targets
 from sklboost.estimators.input import targets
 from sklboost.estimators.input.arguments import row_values
 from sklboost.estimators.input.targets import (
@@ -36,6 +37,7 @@ COUNTS = [1, 0, None, 1, 0, None]
         pa.array(TEXT),
         COUNTS,
         pd.Series(COUNTS, dtype=object),
+        np.array([np.datetime64("NaT") if v is None else v for v in COUNTS], dtype=object),
     ],
     ids=lambda y: type(y).__name__,
 )
@@ -145,8 +147,34 @@ def test_text_is_for_classifiers(make):
 
 
 def test_what_is_left_to_scikit_learn():
-    for y in (5.0, [[1.0, np.nan]], np.zeros((3, 2)), ["1", "2"], [], None, "text", {"a": 1}):
+    for y in ([[1.0, np.nan]], np.zeros((3, 2)), ["1", "2"], [], csr_array(np.eye(2))):
         row_values(y, "y", "targets")
+
+
+RECORDS = np.array([(1.0, 2), (3.0, 4)], dtype=[("a", "f8"), ("b", "i8")])
+
+
+@pytest.mark.parametrize(
+    "given", [5.0, np.array(5.0), "text", {0: 1.0}, {1.0, 2.0}, iter([1.0]), {0: 1}.values()]
+)
+def test_what_has_no_entry_for_each_row(given):
+    words = f"is .*, of type {type(given).__name__}: it must have an entry for each row; pass an "
+    for numeric in (True, False):
+        with pytest.raises(TypeError, match=f"^y of X_val {words}"):
+            row_values(given, "y of X_val", "targets", numeric=numeric)
+    with pytest.raises(TypeError, match=f"^y {words}"):
+        XGBRegressorLite(n_estimators=1).fit(X, given)
+    with pytest.raises(TypeError, match=f"^time {words}"):
+        survival_targets(event=[True], time=given)
+
+
+@pytest.mark.parametrize("given", [RECORDS, np.ma.array(RECORDS, mask=[(False, True)] * 2)])
+def test_records_are_no_values(given):
+    for model in (XGBRegressorLite(n_estimators=1), XGBClassifierLite(n_estimators=1)):
+        with pytest.raises(
+            TypeError, match=r"^y is an array of records with the fields \['a', 'b'"
+        ):
+            model.fit([[0.0], [1.0]], given)
 
 
 def test_labels_among_classes_of_another_dtype():
@@ -166,6 +194,8 @@ def test_labels_among_classes_of_another_dtype():
     model.fit(X, large[[0, 1] * 3], X_val=X, y_val=np.full(6, 2.0**60))
     share = np.mean(model.predict(X) != 2**60)
     assert 0 < share == model.evals_result_["validation_0"]["error"][0]
+    assert model.score(X, np.full(6, 2.0**60)) == 1 - share
+    assert model.score(X, np.full((6, 1), 2.0**60 + 2**10)) == 0
 
 
 def labels_of(kind, n_labels):

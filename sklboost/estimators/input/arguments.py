@@ -9,6 +9,7 @@ from datetime import date, time, timedelta
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.sparse import issparse
 
 from sklboost.data.frames import dask_kind, read_values
 from sklboost.data.frames.adapter import is_missing
@@ -65,7 +66,13 @@ def _holds_collection(given: Any) -> bool:
 
 
 def row_values(
-    given: Any, name: str, what: str, *, numeric: bool = True, unknown: bool = False
+    given: Any,
+    name: str,
+    what: str,
+    *,
+    numeric: bool = True,
+    unknown: bool = False,
+    records: bool = False,
 ) -> Any:
     """Return what is given row by row, of any container, as an array; plain ones themselves.
 
@@ -83,17 +90,23 @@ def row_values(
         Whether they are numbers, rather than labels.
     unknown : bool
         Whether what is missing in several columns becomes NaN, which stands for not known.
+    records : bool
+        Whether it may be an array with fields.
 
     Raises
     ------
     ValueError
         For values that are missing or masked; for times and text, if `numeric`.
+    TypeError
+        For what has no entry for each row.
     """
     try:
         values, missing = read_values(given.compute() if dask_kind(given) else given)
     except (TypeError, ValueError) as error:
         kind = TypeError if isinstance(error, TypeError) else ValueError
         raise kind(f"{name}: {error}") from error
+    if not issparse(values):  # which scikit-learn refuses or takes
+        _check_array(values, name, records)
     if missing is not None and missing.any():
         if not (unknown and values.ndim == 2 and values.shape[1] > 1):
             raise ValueError(f"{name} has no value in {places(missing)}: {_REMEDIES[what]}")
@@ -134,6 +147,20 @@ def places(is_wrong: np.ndarray) -> str:
     words = f"{len(rows)} row(s), the first is row {rows[0]}"
     is_one = is_wrong.size == len(is_wrong)
     return words if is_one else f"{words}, column {np.argmax(is_wrong[rows[0]])}"
+
+
+def _check_array(values: Any, name: str, records: bool) -> None:
+    """Raise TypeError unless it is an array of one dimension or more."""
+    if not isinstance(values, np.ndarray) or values.ndim == 0:
+        raise TypeError(
+            f"{name} is {values!r:.100}, of type {type(values).__name__}: it must have an entry "
+            "for each row; pass an array, a list or a column of a frame"
+        )
+    if values.dtype.names is not None and not records:
+        raise TypeError(
+            f"{name} is an array of records with the fields {list(values.dtype.names)}: pass the "
+            "values of one of them"
+        )
 
 
 def _check_numbers(values: Any, name: str, what: str) -> None:

@@ -8,6 +8,7 @@ import numpy as np
 from sklboost.estimators.input.arguments import one_each
 from sklboost.estimators.input.survival_targets import read_survival
 from sklboost.estimators.input.target_kinds import Targets
+from sklboost.estimators.input.targets import listed, places_among
 from sklboost.estimators.parameters.groups import Parameters
 from sklboost.objectives.loss import Loss
 from sklboost.objectives.losses.aft import AcceleratedFailureTime
@@ -72,14 +73,14 @@ class SurvivalTargets(Targets):
 
     def codes(self, strata: np.ndarray, name: str) -> np.ndarray:
         """Return the numbers of strata."""
-        known = {label: code for code, label in enumerate(self.strata.tolist())}
-        unknown = sorted({repr(label) for label in strata.tolist() if label not in known})
+        codes = places_among(self.strata, strata)
+        unknown = sorted(set(map(repr, listed(strata[codes < 0]))))
         if unknown:
             raise ValueError(
                 f"{name} has strata that the fit had no rows of, {', '.join(unknown)}: they have "
-                f"no baseline; the strata are {self.strata.tolist()}"
+                f"no baseline; the strata are {listed(self.strata)}"
             )
-        return np.array([known[label] for label in strata.tolist()], dtype=np.float64)
+        return codes.astype(np.float64)
 
     def decode(self, y: np.ndarray) -> np.ndarray:
         """Return records as scikit-survival has them; of bounds if there are any."""

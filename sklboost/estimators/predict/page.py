@@ -134,7 +134,7 @@ def mean_contributions(contributions: Sequence[Any], n_features: int) -> np.ndar
 
 
 def _targets(y: Any, n_rows: int) -> np.ndarray:
-    targets = np.asarray(row_values(y, "y", "targets", numeric=False, unknown=True))
+    targets = np.asarray(row_values(y, "y", "targets", numeric=False, unknown=True, records=True))
     if targets.ndim == 0 or len(targets) != n_rows:
         raise ValueError(
             f"y has shape {targets.shape}, but X has {n_rows} rows: pass the targets of these rows"
