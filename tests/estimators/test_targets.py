@@ -99,7 +99,7 @@ def test_numbers_that_are_missing_or_infinite_among_others():
         ):
             XGBRegressorLite(n_estimators=1).fit(X, y)
     y = np.array([1, 2.5, float("-inf"), 4, 5, 6], dtype=object)
-    with pytest.raises(ValueError, match=r"^y contains infinity: targets are finite numbers$"):
+    with pytest.raises(ValueError, match=r"^Input y contains infinity .* row 2; targets are"):
         XGBRegressorLite(n_estimators=1).fit(X, y)
     y = np.column_stack([with_two(np.nan), with_two(np.inf, rows=[5])])
     words = "contains infinity or a value too large for dtype('float64'): in 1 row(s), the first is"
@@ -149,6 +149,29 @@ def test_text_is_for_classifiers(make):
 def test_what_is_left_to_scikit_learn():
     for y in ([[1.0, np.nan]], np.zeros((3, 2)), ["1", "2"], [], csr_array(np.eye(2))):
         row_values(y, "y", "targets")
+
+
+@pytest.mark.parametrize("form", [str, "S", object, np.dtypes.StringDType()], ids=str)
+def test_written_numbers(form):
+    def written(y):
+        return np.array(y).astype(str).astype(form)
+
+    y = [0.5, 1.25, -3.0, 0.0, 2.0, 7.0]
+    plain, model = (
+        XGBRegressorLite(n_estimators=2).fit(X, given, X_val=X, y_val=given)
+        for given in (y, written(y))
+    )
+    assert model.predict(X).tolist() == plain.predict(X).tolist()
+    assert model.evals_result_ == plain.evals_result_
+    assert model.score(X, written(y)) == plain.score(X, y)
+    times = survival_targets(event=[True] * 3, time=written(y[3:]))["time"]
+    assert times.tolist() == y[3:]
+    for wrong, words in (
+        (np.nan, "Input y contains NaN: .* row 4;"),
+        ("x", "y holds text, such as"),
+    ):
+        with pytest.raises(ValueError, match=f"^{words}"):
+            model.fit(X, written([*y[:4], wrong, 1.0]))
 
 
 RECORDS = np.array([(1.0, 2), (3.0, 4)], dtype=[("a", "f8"), ("b", "i8")])

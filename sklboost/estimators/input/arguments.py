@@ -4,7 +4,7 @@
 ``validation_0``, ``validation_1``, ... as in XGBoost.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import date, time, timedelta
 from typing import Any, NamedTuple
 
@@ -87,7 +87,7 @@ def row_values(
     what : str
         What the values are: a key of the remedies.
     numeric : bool
-        Whether they are numbers, rather than labels.
+        Whether they are numbers, rather than labels: also such as are written as text.
     unknown : bool
         Whether what is missing in several columns becomes NaN, which stands for not known.
     records : bool
@@ -96,7 +96,7 @@ def row_values(
     Raises
     ------
     ValueError
-        For values that are missing or masked; for times and text, if `numeric`.
+        For values that are missing or masked; for times, and what is no number, if `numeric`.
     TypeError
         For what has no entry for each row.
     """
@@ -112,9 +112,7 @@ def row_values(
             raise ValueError(f"{name} has no value in {places(missing)}: {_REMEDIES[what]}")
         values = values.astype(np.float64 if values.dtype.kind in "biuf" else object)
         values[missing] = np.nan
-    if numeric:
-        _check_numbers(values, name, what)
-    return values
+    return _as_numbers(values, name, what) if numeric else values
 
 
 def one_each(given: Any, name: str, what: str, n_rows: int, *, numeric: bool = False) -> np.ndarray:
@@ -163,29 +161,30 @@ def _check_array(values: Any, name: str, records: bool) -> None:
         )
 
 
-def _check_numbers(values: Any, name: str, what: str) -> None:
-    """Raise ValueError for times, and for text that is no written number."""
-    examples: Iterable[Any] = ()
-    if isinstance(values, np.ndarray) and values.dtype.kind in "mMUO":
-        is_plain = values.dtype.kind != "O"
-        examples = values.ravel()[:1] if is_plain else ObjectColumn(values.ravel()).examples()
-    for example in examples:
+def _as_numbers(values: Any, name: str, what: str) -> Any:
+    """Return written numbers and Python's as float64; ValueError for times, and for no numbers."""
+    if not isinstance(values, np.ndarray) or values.dtype.kind not in "mMSUO":
+        return values
+    is_plain = values.dtype.kind != "O"
+    for example in values.ravel()[:1] if is_plain else ObjectColumn(values.ravel()).examples():
         if isinstance(example, _TIMES):
             raise ValueError(
                 f"{name} holds times, such as {example!r}: {what} are numbers; subtract a date and "
                 "divide by np.timedelta64(1, 'D'), say, to count days"
             )
-        if isinstance(example, str) and not _is_written_number(example):
-            hint = "; labels are for XGBClassifierLite" if what == "targets" else ""
-            raise ValueError(
-                f"{name} holds text, such as {str(example)!r}: {what} are numbers{hint}"
-            )
-
-
-def _is_written_number(text: str) -> bool:
     try:
-        float(text)
-    except ValueError:
+        return values.astype(np.float64)
+    except (TypeError, ValueError, OverflowError):
+        wrong = next(value for value in values.ravel().tolist() if not _is_float(value))
+    kind = "text" if isinstance(wrong, str | bytes) else type(wrong).__name__
+    hint = "; labels are for XGBClassifierLite" if what == "targets" else ""
+    raise ValueError(f"{name} holds {kind}, such as {wrong!r:.100}: {what} are numbers{hint}")
+
+
+def _is_float(value: Any) -> bool:
+    try:
+        float(value)
+    except (TypeError, ValueError, OverflowError):
         return False
     return True
 

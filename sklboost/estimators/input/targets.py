@@ -247,8 +247,6 @@ def check_target_range(y: np.ndarray, name: str) -> None:
 
 def _check_range(least: float, most: float, name: str) -> None:
     largest = max(abs(least), abs(most))
-    if largest == np.inf:  # among Python objects: of floats, the places have been said
-        raise ValueError(f"{name} contains infinity: targets are finite numbers")
     if largest > _LARGEST_TARGET:
         raise ValueError(
             f"{name} contains {largest:g}: targets beyond {_LARGEST_TARGET:g} are not supported; "
