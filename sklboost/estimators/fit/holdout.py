@@ -157,9 +157,8 @@ def _hash_of_label(label: Any, seed: int) -> bytes:
     if isinstance(label, np.generic):
         label = label.item()
     if isinstance(label, Real) and label % 1 == 0:
-        label = int(label)  # 0 and 0.0 are one label
+        label = int(label)  # type: ignore[call-overload]  # 0 and 0.0 are one label
     # not hash(), which differs from one Python process to the next
-    label = label.item() if isinstance(label, np.generic) else label
     return hashlib.blake2b(f"{seed} {label!r}".encode(), digest_size=16).digest()
 
 
