@@ -329,7 +329,10 @@ def _as_array(categories: list[Any]) -> np.ndarray:
     """Return categories as an array: not of objects if they are numbers or times of one type."""
     types = set(map(type, categories))
     if len(types) == 1 and types <= {bool, int, float, np.datetime64, np.timedelta64}:
-        return np.array(categories)
+        dtype: Any = None
+        if types == {int} and categories[-1] > _LARGEST:  # NumPy would make floats of them
+            dtype = np.uint64 if categories[0] >= 0 and categories[-1] < 2**64 else object
+        return np.array(categories, dtype=dtype)
     return as_objects(categories)
 
 

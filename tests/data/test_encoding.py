@@ -107,6 +107,13 @@ def test_levels_that_are_numbers_are_matched_by_value(values):
     assert_array_equal(learn(values, is_declared=True).categories.astype(float), [1, 2, 3])
 
 
+def test_levels_that_floats_cannot_tell_apart():
+    ids = np.array([2**63 + 5, 1, 2**63, 2**53 + 1], dtype=np.uint64)
+    encoding = learn(ids, is_declared=True)
+    assert encoding.categories.tolist() == [1, 2**53 + 1, 2**63, 2**63 + 5]
+    assert numbers(encoding, ids) == ([3, 0, 2, 1], None)
+
+
 def test_levels_of_times_are_matched_by_value():
     days = np.array(["2020-01-02", "NaT", "2020-01-01"], dtype="datetime64[D]")
     encoding = learn(days, is_declared=True)

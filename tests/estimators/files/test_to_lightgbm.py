@@ -166,6 +166,19 @@ def test_integers_are_the_same_categories_in_every_container(values, fitted_on):
         theirs.predict(frame)
 
 
+@pytest.mark.parametrize("values", [[-3, 1, 5], [0.5, 1.0, 2.0], [1, 2**20, 3]], ids=repr)
+def test_numbers_that_plain_columns_of_lightgbm_cannot_have(values):
+    shop = _RNG.choice(values, N_ROWS)
+    X, y = np.column_stack([shop, SCORE]), 5.0 * (shop == values[1])
+    model = XGBRegressorLite(categorical_features=[0], **FEW).fit(X, y)
+    with pytest.raises(ValueError, match="no categories in columns of numbers but integers from 0"):
+        model.to_lightgbm()
+    # columns of a categorical dtype go by value
+    frame = pd.DataFrame({"shop": shop}, dtype="category").assign(size=SCORE)
+    model = XGBRegressorLite(**FEW).fit(frame, y)
+    check_same(model, frame)
+
+
 def test_times_are_no_categories_of_lightgbm():
     spans = pd.Categorical(pd.to_timedelta(np.arange(N_ROWS) % 3, "ns"))
     model = XGBRegressorLite(**FEW).fit(pd.DataFrame({"spans": spans}), SCORE)
