@@ -79,21 +79,11 @@ class TreeBooster(Booster):
 
 
 class Rescaling(NamedTuple):
-    """What a round did to the weights.
+    """What a round did to the weights."""
 
-    Attributes
-    ----------
-    dropped : ndarray of int, shape (n_dropped,)
-        Numbers of rounds.
-    factor : float
-        What their weights were multiplied by.
-    new_weight : float
-        Of the round itself.
-    """
-
-    dropped: np.ndarray
-    factor: float
-    new_weight: float
+    dropped: np.ndarray  # int, shape (n_dropped,): numbers of rounds
+    factor: float  # what their weights were multiplied by
+    new_weight: float  # of the round itself
 
 
 class Dart(Booster):

@@ -59,27 +59,13 @@ class TreeGrower(Protocol):
 
 
 class Calls(NamedTuple):
-    """What one call grows.
+    """What one call grows."""
 
-    Attributes
-    ----------
-    n_parallel : int
-        Most parallel trees.
-    n_at_once : int
-        Most rounds.
-    n_trees : int
-        Most trees.
-    capacity : int
-        Most nodes of a tree.
-    n_words : int
-        Most words of a node's set of categories.
-    """
-
-    n_parallel: int
-    n_at_once: int
-    n_trees: int
-    capacity: int
-    n_words: int
+    n_parallel: int  # most parallel trees
+    n_at_once: int  # most rounds
+    n_trees: int  # most trees
+    capacity: int  # most nodes of a tree
+    n_words: int  # most words of a node's set of categories
 
 
 def plan_calls(task: BoostingTask, limits: tuple[int, int]) -> Calls:

@@ -40,46 +40,26 @@ from sklboost.tree.predict.trees import no_trees
 
 
 class ValidationSet(NamedTuple):
-    """Rows that metrics are computed on.
-
-    Attributes
-    ----------
-    name : str
-    X : ndarray of float32 or float64, Table or BinnedMatrix; shape (n_samples, n_features)
-    y : ndarray of float64, shape (n_samples,) or (n_samples, n_targets)
-        As the loss takes it; NaN: not known, where there are several targets.
-    weight : ndarray of float64, shape (n_samples,) or (0,)
-    raw_score : ndarray of float64, shape (n_outputs, n_samples)
-        Before the first round. Modified by each round.
-    """
+    """Rows that metrics are computed on."""
 
     name: str
     X: Features
+    # float64, shape (n_samples,) or (n_samples, n_targets): as the loss takes it; NaN: not known,
+    # where there are several targets
     y: np.ndarray
-    weight: np.ndarray
+    weight: np.ndarray  # float64, shape (n_samples,) or (0,)
+    # float64, shape (n_outputs, n_samples): before the first round. Modified by each round.
     raw_score: np.ndarray
 
 
 class CompiledMetrics(NamedTuple):
-    """The metrics of one validation set that are computed by the kernel.
+    """The metrics of one validation set that are computed by the kernel."""
 
-    Attributes
-    ----------
-    losses : MeanLosses
-        The metrics are means of these.
-    y : ndarray of float64, shape (n_targets, n_samples)
-    weight : ndarray of float64, shape (n_samples,) or (0,)
-    sums : LossSums
-        Scratch.
-    values : ndarray of float64, shape (n_rounds, n_metrics)
-        Filled.
-    """
-
-    losses: MeanLosses
-    y: np.ndarray
-    weight: np.ndarray
-    sums: LossSums
-    values: np.ndarray
+    losses: MeanLosses  # the metrics are means of these
+    y: np.ndarray  # float64, shape (n_targets, n_samples)
+    weight: np.ndarray  # float64, shape (n_samples,) or (0,)
+    sums: LossSums  # scratch
+    values: np.ndarray  # float64, shape (n_rounds, n_metrics): filled
 
 
 @kernel

@@ -70,43 +70,22 @@ _ROWS, _FEATURES = np.int64(-1), np.int64(-2)
 
 
 class RoundState(NamedTuple):
-    """What the kernels of all rounds share.
-
-    Attributes
-    ----------
-    matrix : TrainingBins
-    loss : CompiledLoss
-    targets : Targets
-    raw_score : ndarray of float64, shape (n_outputs, n_samples)
-        Modified by each round.
-    derivatives : Derivatives
-        Of all outputs.
-    scratch : ndarray of float64
-        Of the loss.
-    seed, sampling_seed : int
-        As in :class:`BoostingTask`.
-    rows : RowSample
-    columns : ColumnSample
-    bins : ndarray
-        As in ``Draws``.
-    roots : SharedRoots
-    renewal : Renewal
-        Of all outputs; empty: leaves are not renewed.
-    """
+    """What the kernels of all rounds share."""
 
     matrix: TrainingBins
     loss: CompiledLoss
     targets: Targets
-    raw_score: np.ndarray
-    derivatives: Derivatives
-    scratch: np.ndarray
+    raw_score: np.ndarray  # float64, shape (n_outputs, n_samples): modified by each round
+    derivatives: Derivatives  # of all outputs
+    scratch: np.ndarray  # float64: of the loss
+    # as in :class:`BoostingTask`
     seed: int
     sampling_seed: int
     rows: RowSample
     columns: ColumnSample
-    bins: HistogramBins
+    bins: HistogramBins  # as in ``Draws``
     roots: SharedRoots
-    renewal: Renewal
+    renewal: Renewal  # of all outputs; empty: leaves are not renewed
 
 
 @kernel

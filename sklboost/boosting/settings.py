@@ -26,94 +26,47 @@ STRATEGIES = ("one_output_per_tree", "multi_output_tree")
 
 
 class Dropout(NamedTuple):
-    """Which rounds ``booster="dart"`` drops, and how much weight the new round gets.
+    """Which rounds ``booster="dart"`` drops, and how much weight the new round gets."""
 
-    Attributes
-    ----------
-    rate_drop : float
-        Fraction of the rounds.
-    skip_drop : float
-        Probability that a round drops none.
-    one_drop : bool
-        Whether at least one round is dropped unless dropping is skipped.
-    by_weight : bool
-        Whether rounds of large weight are likelier to be dropped.
-    as_forest : bool
-        Whether the new round counts as much as the dropped ones together, not as one of them.
-    """
-
-    rate_drop: float
-    skip_drop: float
-    one_drop: bool
-    by_weight: bool
+    rate_drop: float  # fraction of the rounds
+    skip_drop: float  # probability that a round drops none
+    one_drop: bool  # whether at least one round is dropped unless dropping is skipped
+    by_weight: bool  # whether rounds of large weight are likelier to be dropped
+    # whether the new round counts as much as the dropped ones together, not as one of them
     as_forest: bool
 
 
 class Part(NamedTuple):
-    """What a training on several machines is to one of them, which has some of the rows.
-
-    Attributes
-    ----------
-    machines : Machines
-    weight_scale : WeightScale
-        Of the rows of all machines.
-    """
+    """What a training on several machines is to one of them, which has some of the rows."""
 
     machines: Machines
-    weight_scale: WeightScale
+    weight_scale: WeightScale  # of the rows of all machines
 
 
 class BoostingTask(NamedTuple):
-    """The rows, the loss and the settings of a training: all that decides on the trees it grows.
+    """The rows, the loss and the settings of a training: all that decides on the trees it grows."""
 
-    Attributes
-    ----------
-    X : ndarray of float32 or float64, Table or BinnedMatrix; shape (n_samples, n_features)
-        The features that `matrix` was made from.
-    matrix : TrainingBins
-    cuts : BinCuts
-        How the values became bins.
-    y : ndarray of float64, shape (n_targets, n_samples)
-        One target may be float32, and numbers of classes uint8, if the loss is a built-in one.
-    weight : ndarray of float64, shape (n_samples,) or (0,)
-        Positive; empty: all 1.
-    sample_weight : ndarray of float64, shape (n_samples,) or (0,)
-        The same without the weights of classes: how many rows each counts as.
-    raw_score : ndarray of float64, shape (n_outputs, n_samples)
-        Before the first round. Modified by each round.
-    trees_before : Trees
-        Those of the model that is continued.
-    loss : Loss
-    params : TreeParams
-    rules : FeatureRules
-    seed : int
-        Of the random rounding of gradients.
-    sampling_seed : int
-        Of the draws of rows and features.
-    dropout : Dropout or None
-        None unless ``booster="dart"``.
-    keep_pruned : bool
-        Whether the trees before pruning are kept, too.
-    part : Part or None
-        None: there is one machine.
-    """
-
-    X: Features
+    X: Features  # the features that `matrix` was made from
     matrix: TrainingBins
-    cuts: BinCuts
+    cuts: BinCuts  # how the values became bins
+    # float64, shape (n_targets, n_samples): one target may be float32, and numbers of classes
+    # uint8, if the loss is a built-in one
     y: np.ndarray
-    weight: np.ndarray
+    weight: np.ndarray  # float64, shape (n_samples,) or (0,): positive; empty: all 1
+    # float64, shape (n_samples,) or (0,): the same without the weights of classes: how many rows
+    # each counts as
     sample_weight: np.ndarray
+    # float64, shape (n_outputs, n_samples): before the first round. Modified by each round.
     raw_score: np.ndarray
-    trees_before: Trees
+    trees_before: Trees  # those of the model that is continued
     loss: Loss
     params: TreeParams
     rules: FeatureRules
-    seed: int
-    sampling_seed: int
-    dropout: Dropout | None
-    keep_pruned: bool
-    part: Part | None = None
+    seed: int  # of the random rounding of gradients
+    sampling_seed: int  # of the draws of rows and features
+    dropout: Dropout | None  # None unless ``booster="dart"``
+    keep_pruned: bool  # whether the trees before pruning are kept, too
+    part: Part | None = None  # None: there is one machine
 
     @property
     def n_outputs(self) -> int:

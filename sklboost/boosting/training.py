@@ -36,33 +36,18 @@ MetricLog = dict[str, dict[str, list[float]]]
 
 
 class Schedule(NamedTuple):
-    """How far a training goes, and who watches it.
+    """How far a training goes, and who watches it."""
 
-    Attributes
-    ----------
-    rounds : range
-        Numbers of the rounds to do; those before are the continued model's.
-    begin : float
-        When the fit began, by ``time.perf_counter``.
-    max_time : float
-        Seconds after which no further round begins; infinite: no limit.
-    callbacks : sequence of TrainingCallback
-    validation : sequence of ValidationSet
-    metrics : sequence of RoundMetric
-    make_estimator : callable
-        Makes a fitted estimator of trees, for callbacks that ask for one.
-    logs_before : bool
-        Whether the metrics of the continued model's rounds are logged, too, and early stopping
-        compares new rounds with them. Then its trees are not in the raw scores of `validation`.
-    """
-
-    rounds: range
-    begin: float
-    max_time: float
+    rounds: range  # numbers of the rounds to do; those before are the continued model's
+    begin: float  # when the fit began, by ``time.perf_counter``
+    max_time: float  # seconds after which no further round begins; infinite: no limit
     callbacks: Sequence[TrainingCallback]
     validation: Sequence[ValidationSet]
     metrics: Sequence[RoundMetric]
+    # makes a fitted estimator of trees, for callbacks that ask for one
     make_estimator: Callable[[Trees], Any]
+    # whether the metrics of the continued model's rounds are logged, too, and early stopping
+    # compares new rounds with them. Then its trees are not in the raw scores of `validation`.
     logs_before: bool = False
 
 

@@ -29,20 +29,11 @@ _BEGUN = f"{_DESCRIPTION}.new"
 
 
 class BinFolder(NamedTuple):
-    """A complete folder, open.
+    """A complete folder, open."""
 
-    Attributes
-    ----------
-    path : Path
-        Absolute.
-    token : str
-        Drawn when it was written, to tell it from another at the same place.
-    rows, columns : ndarray of uint8 or uint16, read-only
-        Maps of the files.
-    """
-
-    path: Path
-    token: str
+    path: Path  # absolute
+    token: str  # drawn when it was written, to tell it from another at the same place
+    # uint8 or uint16, read-only: maps of the files
     rows: np.ndarray
     columns: np.ndarray
 

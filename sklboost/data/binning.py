@@ -74,32 +74,20 @@ def fill_bins(team, raw, first_row, tables, scratch, matrix):
 
 
 class CutTables(NamedTuple):
-    """The cuts of each feature as :func:`~sklboost.data.ranks.rank_values` reads them.
+    """The cuts of each feature as :func:`~sklboost.data.ranks.rank_values` reads them."""
 
-    Attributes
-    ----------
-    cuts : ndarray of the dtype of the values, shape (n_features, length)
-        Increasing, then padded with NaN to one length for all features.
-    shifts : ndarray of int64, shape (n_features,)
-    """
-
+    # the dtype of the values, shape (n_features, length): increasing, then padded with NaN to one
+    # length for all features
     cuts: np.ndarray
-    shifts: np.ndarray
+    shifts: np.ndarray  # int64, shape (n_features,)
 
 
 class BinScratch(NamedTuple):
-    """Scratch of :func:`fill_bins` for each member of a team.
+    """Scratch of :func:`fill_bins` for each member of a team."""
 
-    Attributes
-    ----------
-    values : ndarray of the dtype of the values, shape (n_threads, more than 256)
-        One feature of a block of rows.
-    bins : ndarray of the dtype of the bins, shape (n_threads, more than 256)
-        Their bins.
-    """
-
+    # the dtype of the values, shape (n_threads, more than 256): one feature of a block of rows
     values: np.ndarray
-    bins: np.ndarray
+    bins: np.ndarray  # the dtype of the bins, shape (n_threads, more than 256): their bins
 
 
 def _cut_tables(cuts: BinCuts, dtype: np.dtype) -> CutTables:
@@ -157,23 +145,15 @@ def apply_cuts(
 
 
 class Bundles(NamedTuple):
-    """Which features share a column of bins, each column being a bundle of them.
+    """Which features share a column of bins, each column being a bundle of them."""
 
-    Attributes
-    ----------
-    column : ndarray of int64, shape (n_features,)
-    is_alone : ndarray of bool, shape (n_features,)
-        Whether it is the only feature of its column that is not always 0: then its bin of 0 has a
-        cell, too.
-    first_cell : ndarray of int64, shape (n_features,)
-        Its first among the cells of its column; 0 if it is alone.
-    n_cells : ndarray of int64, shape (n_columns,)
-        Cells of each column, including that of rows without an entry.
-    """
-
-    column: np.ndarray
+    column: np.ndarray  # int64, shape (n_features,)
+    # bool, shape (n_features,): whether it is the only feature of its column that is not always 0:
+    # then its bin of 0 has a cell, too
     is_alone: np.ndarray
+    # int64, shape (n_features,): its first among the cells of its column; 0 if it is alone
     first_cell: np.ndarray
+    # int64, shape (n_columns,): cells of each column, including that of rows without an entry
     n_cells: np.ndarray
 
 

@@ -19,15 +19,9 @@ ARRAY_BLOCK_VALUES = 2**24
 
 
 class RawMatrix(NamedTuple):
-    """Element (row, feature) is ``values[row * row_step + feature * feature_step]``.
+    """Element (row, feature) is ``values[row * row_step + feature * feature_step]``."""
 
-    Attributes
-    ----------
-    values : ndarray of float32 or float64, read-only, shape (n_samples * n_features,)
-    n_samples, n_features, row_step, feature_step : int
-    """
-
-    values: np.ndarray
+    values: np.ndarray  # float32 or float64, read-only, shape (n_samples * n_features,)
     n_samples: int
     n_features: int
     row_step: int

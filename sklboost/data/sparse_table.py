@@ -19,22 +19,15 @@ _MOST_INT32 = 2**31 - 1
 
 
 class Entries(NamedTuple):
-    """The values that are stored, row after row or feature after feature; all read-only.
+    """The values that are stored, row after row or feature after feature; all read-only."""
 
-    Attributes
-    ----------
-    starts : ndarray of int64, shape (n_rows + 1,) or (n_features + 1,)
-        Number i of the rows, or features, has the entries ``[starts[i], starts[i + 1])``.
-    numbers : ndarray of int32, shape (n_entries,)
-        The feature of each entry; or, where they are listed by features, its row. Increasing within
-        a row, or a feature.
-    values : ndarray of float32 or float64, shape (n_entries,)
-        None is 0.
-    """
-
+    # int64, shape (n_rows + 1,) or (n_features + 1,): number i of the rows, or features, has the
+    # entries ``[starts[i], starts[i + 1])``
     starts: np.ndarray
+    # int32, shape (n_entries,): the feature of each entry; or, where they are listed by features,
+    # its row. Increasing within a row, or a feature.
     numbers: np.ndarray
-    values: np.ndarray
+    values: np.ndarray  # float32 or float64, shape (n_entries,): None is 0
 
 
 class SparseTable:

@@ -21,20 +21,13 @@ _SHORT_TYPES = (np.bool_, np.int8, np.uint8, np.int16, np.uint16, np.float16, np
 
 
 class Column(NamedTuple):
-    """One feature, as it is held.
+    """One feature, as it is held."""
 
-    Attributes
-    ----------
-    values : ndarray of any bool, integer or float dtype, shape (n_rows,)
-        NaN is a missing value.
-    missing : ndarray of bool, shape (n_rows,), or None
-        Which further values are missing; None: no others.
-    translation : ndarray of float64, shape (n_codes + 1,), or None
-        The number that each code stands for, and for code -1 the last. None: values are numbers.
-    """
-
-    values: np.ndarray
+    values: np.ndarray  # any bool, integer or float dtype, shape (n_rows,): naN is a missing value
+    # bool, shape (n_rows,), or None: which further values are missing; None: no others
     missing: np.ndarray | None = None
+    # float64, shape (n_codes + 1,), or None: the number that each code stands for, and for code -1
+    # the last. None: values are numbers.
     translation: np.ndarray | None = None
 
     @property

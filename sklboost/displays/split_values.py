@@ -154,27 +154,14 @@ class SplitValuesDisplay(Display):
 
 
 class _Scale(NamedTuple):
-    """How distances from the origin are drawn: at ``start + step * distance``.
-
-    Attributes
-    ----------
-    start, step : float
-    unit : float
-        Width of the bar of a single threshold.
-    words : str
-        The unit of the axis, with a preposition.
-    offset : str
-        What the numbers at the axis are counted from.
-    is_calendar : bool
-        Whether the axis is one of dates.
-    """
+    """How distances from the origin are drawn: at ``start + step * distance``."""
 
     start: float = 0.0
     step: float = 1.0
-    unit: float = 1.0
-    words: str = ""
-    offset: str = ""
-    is_calendar: bool = False
+    unit: float = 1.0  # width of the bar of a single threshold
+    words: str = ""  # the unit of the axis, with a preposition
+    offset: str = ""  # what the numbers at the axis are counted from
+    is_calendar: bool = False  # whether the axis is one of dates
 
 
 def _scale_of(values: np.ndarray, timezone: str) -> tuple[_Scale, np.ndarray]:

@@ -14,31 +14,16 @@ _FEW_DIGITS = 1e9  # from here on a short number does not say which integer it i
 
 
 class DrawnNode(NamedTuple):
-    """A node of the picture.
+    """A node of the picture."""
 
-    Attributes
-    ----------
-    number : int
-        Of the node in its tree, as in ``apply`` and ``trees_to_dataframe``.
-    depth : int
-        0 for the root.
-    lines : tuple of str
-        The text in it.
-    value : float
-        Learning rate times leaf weight; of an inner node what it would add if it were a leaf.
-    children : tuple of int
-        Left and right, as places in the list; (-1, -1) for a leaf and where the drawing ends.
-    default_left : bool
-        Whether missing values go left.
-    is_leaf : bool
-    """
-
-    number: int
-    depth: int
-    lines: tuple[str, ...]
+    number: int  # of the node in its tree, as in ``apply`` and ``trees_to_dataframe``
+    depth: int  # 0 for the root
+    lines: tuple[str, ...]  # the text in it
+    # learning rate times leaf weight; of an inner node what it would add if it were a leaf
     value: float
+    # left and right, as places in the list; (-1, -1) for a leaf and where the drawing ends
     children: tuple[int, int]
-    default_left: bool
+    default_left: bool  # whether missing values go left
     is_leaf: bool
 
 

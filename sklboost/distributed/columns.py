@@ -36,25 +36,13 @@ _FEW_ROWS = 100
 
 
 class Facts(NamedTuple):
-    """What is in a partition.
-
-    Attributes
-    ----------
-    n_rows, n_columns : int
-    names : tuple or None
-        Of the columns; None: they have none.
-    dtypes : tuple of str
-        Of the columns.
-    special : frozenset of int
-        The columns that are not just numbers that float64 holds.
-    is_sparse : bool
-    """
+    """What is in a partition."""
 
     n_rows: int
     n_columns: int
-    names: tuple[Any, ...] | None
-    dtypes: tuple[str, ...]
-    special: frozenset[int]
+    names: tuple[Any, ...] | None  # of the columns; None: they have none
+    dtypes: tuple[str, ...]  # of the columns
+    special: frozenset[int]  # the columns that are not just numbers that float64 holds
     is_sparse: bool
 
 
@@ -88,23 +76,13 @@ def _is_plain(column: ColumnAdapter) -> bool:
 
 
 class Encoder(NamedTuple):
-    """How partitions become features.
+    """How partitions become features."""
 
-    Attributes
-    ----------
-    encodings : tuple of Encoding, or None
-        None: all features are numbers as they are.
-    missing : float
-        A further value that counts as missing; NaN: none.
-    n_features : int
-    examples : dict of int to list
-        Of columns of Python objects a value of each type that any partition has: they decide
-        together of which kind a column is.
-    """
-
-    encodings: tuple[Encoding, ...] | None
-    missing: float
+    encodings: tuple[Encoding, ...] | None  # None: all features are numbers as they are
+    missing: float  # A further value that counts as missing; NaN: none
     n_features: int
+    # of columns of Python objects a value of each type that any partition has: they decide together
+    # of which kind a column is
     examples: dict[int, list[Any]]
 
     @property

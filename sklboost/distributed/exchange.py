@@ -32,21 +32,12 @@ from sklboost.tree.options.category_noise import keep_spreads, sum_spreads
 
 
 class Growth(NamedTuple):
-    """The memory that a tree grows in.
-
-    Attributes
-    ----------
-    workspace : Workspace
-    derivatives : Derivatives
-    counts : ndarray of int64, shape (n_threads, n_cells)
-        As in RowSample.
-    has_noise : bool
-        Whether splits on categories are chosen as :mod:`sklboost.tree.options.category_noise` does.
-    """
+    """The memory that a tree grows in."""
 
     workspace: Workspace
     derivatives: Derivatives
-    counts: np.ndarray
+    counts: np.ndarray  # int64, shape (n_threads, n_cells): as in RowSample
+    # whether splits on categories are chosen as :mod:`sklboost.tree.options.category_noise` does
     has_noise: bool
 
 

@@ -29,19 +29,13 @@ if TYPE_CHECKING:
 
 
 class ClusterCuts(NamedTuple):
-    """Where the values of each feature are divided.
-
-    Attributes
-    ----------
-    cuts : BinCuts
-    has_missing : ndarray of int64, shape (n_features,)
-        1 where a feature has missing values, in any row.
-    is_constant : ndarray of bool, shape (n_features,)
-        Whether a feature has the same value in every row, or is missing in every row.
-    """
+    """Where the values of each feature are divided."""
 
     cuts: BinCuts
+    # int64, shape (n_features,): 1 where a feature has missing values, in any row
     has_missing: np.ndarray
+    # bool, shape (n_features,): whether a feature has the same value in every row, or is missing in
+    # every row
     is_constant: np.ndarray
 
 

@@ -31,19 +31,12 @@ _WANTED = ("executing", "long-running", "memory", "error")  # states of a task t
 
 
 class Reply(NamedTuple):
-    """What the client hears of a machine.
+    """What the client hears of a machine."""
 
-    Attributes
-    ----------
-    kind : {"done", "error", "busy", "absent", "lost", "closed"}
-        Absent: the worker has no such machine. Lost: the client does not hear of the worker.
-        Closed: nor is there a connection.
-    value : object
-        The result; the error; the status of a worker; why it is lost.
-    """
-
+    # absent: the worker has no such machine. Lost: the client does not hear of the worker. Closed:
+    # nor is there a connection.
     kind: Literal["done", "error", "busy", "absent", "lost", "closed"]
-    value: Any
+    value: Any  # the result; the error; the status of a worker; why it is lost
 
 
 class Seat:

@@ -82,23 +82,16 @@ class CategoryBits(NamedTuple):
 
     All others go right, also those that no row of the node has. Words of 0 are left out, see
     ``tree/predict/category_bits.py``.
-
-    Attributes
-    ----------
-    starts : ndarray of int64, shape (n_nodes_of_all_trees + 1,) or (0,)
-        Node k has the words ``starts[k]`` to ``starts[k + 1]``, excluded. Empty: no tree is split
-        on categories.
-    numbers : ndarray of uint16, shape (n_words,)
-        The numbers w of the words, increasing within a node.
-    words : ndarray of uint64, shape (n_words,)
-        Bit b of word number w: whether category ``64 w + b`` goes left.
-    in_use : tuple of int
-        ``(1,)``, or ``()`` if no tree is split on categories: a length that the compiler knows.
     """
 
+    # int64, shape (n_nodes_of_all_trees + 1,) or (0,): node k has the words ``starts[k]`` to
+    # ``starts[k + 1]``, excluded. Empty: no tree is split on categories.
     starts: np.ndarray
+    # uint16, shape (n_words,): the numbers w of the words, increasing within a node
     numbers: np.ndarray
+    # uint64, shape (n_words,): bit b of word number w: whether category ``64 w + b`` goes left
     words: np.ndarray
+    # ``(1,)``, or ``()`` if no tree is split on categories: a length that the compiler knows
     in_use: tuple[int, ...]
 
 
@@ -108,35 +101,23 @@ NO_BITS = CategoryBits(
 
 
 class TreeTops(NamedTuple):
-    """The splits of all trees above TOP_DEPTH, for many rows at once.
+    """The splits of all trees above TOP_DEPTH, for many rows at once."""
 
-    Attributes
-    ----------
-    splits : recarray of TOP_SPLIT_DTYPE, shape (n_splits,)
-        Tree after tree, parents before their children.
-    thresholds, thresholds32 : ndarray of float64 and of float32, shape (n_splits,)
-        x >= threshold goes right; rounded up, so that this holds for float32 values alike.
-    starts : ndarray of int64, shape (n_trees + 1,)
-        Tree t has ``splits[starts[t]:starts[t + 1]]``.
-    landings : ndarray of int32, shape (n_trees, N_LANDINGS)
-        The nodes that rows come to, from left to right, as numbers of ``Model.routes``. A leaf that
-        is not as deep as TOP_DEPTH has all the landings that a tree below it would have.
-    values : ndarray of float64, shape (n_trees, n_tree_outputs, N_LANDINGS)
-        The values of these nodes.
-    features : ndarray of int64, shape (n_columns,)
-        The features of these splits.
-    bits : CategoryBits
-        Of all nodes, those further down included.
-    """
-
-    splits: np.recarray
+    splits: np.recarray  # tree after tree, parents before their children
+    # float64 and of float32, shape (n_splits,): x >= threshold goes right; rounded up, so that this
+    # holds for float32 values alike
     thresholds: np.ndarray
     thresholds32: np.ndarray
+    # int64, shape (n_trees + 1,): tree t has ``splits[starts[t]:starts[t + 1]]``
     starts: np.ndarray
+    # int32, shape (n_trees, N_LANDINGS): the nodes that rows come to, from left to right, as
+    # numbers of ``Model.routes``. A leaf that is not as deep as TOP_DEPTH has all the landings that
+    # a tree below it would have.
     landings: np.ndarray
+    # float64, shape (n_trees, n_tree_outputs, N_LANDINGS): the values of these nodes
     values: np.ndarray
-    features: np.ndarray
-    bits: CategoryBits
+    features: np.ndarray  # int64, shape (n_columns,): the features of these splits
+    bits: CategoryBits  # of all nodes, those further down included
 
 
 # One feature of a linear leaf.
@@ -178,35 +159,20 @@ class LinearLeaves(NamedTuple):
 
 
 class Trees(NamedTuple):
-    """Finished trees, one after the other.
+    """Finished trees, one after the other."""
 
-    Attributes
-    ----------
-    nodes : ndarray of NODE_DTYPE, shape (n_nodes_of_all_trees,)
-        The links of a node count from its tree's root.
-    starts : ndarray of int64, shape (n_trees + 1,)
-        Tree t owns ``nodes[starts[t]:starts[t + 1]]``.
-    n_pruned : ndarray of int64, shape (n_trees,)
-        Splits that pruning removed from each tree.
-    params : ndarray of PARAMS_DTYPE, shape (n_trees,)
-        The settings each tree was grown with.
-    outputs : ndarray of OUTPUT_DTYPE, shape (n_nodes_of_all_trees, n_tree_outputs or 0)
-        Of vector trees; others have all they need in `nodes`.
-    bits : CategoryBits
-        Of the splits on categories.
-    linear : LinearLeaves or None
-        None: all leaves are constant.
-    unpruned : Trees or None
-        The same trees before pruning, with nodes in the order of growth. None: not kept.
-    """
-
+    # NODE_DTYPE, shape (n_nodes_of_all_trees,): the links of a node count from its tree's root
     nodes: np.ndarray
+    # int64, shape (n_trees + 1,): tree t owns ``nodes[starts[t]:starts[t + 1]]``
     starts: np.ndarray
-    n_pruned: np.ndarray
-    params: np.ndarray
+    n_pruned: np.ndarray  # int64, shape (n_trees,): splits that pruning removed from each tree
+    params: np.ndarray  # PARAMS_DTYPE, shape (n_trees,): the settings each tree was grown with
+    # OUTPUT_DTYPE, shape (n_nodes_of_all_trees, n_tree_outputs or 0): of vector trees; others have
+    # all they need in `nodes`
     outputs: np.ndarray
-    bits: CategoryBits
-    linear: LinearLeaves | None = None
+    bits: CategoryBits  # of the splits on categories
+    linear: LinearLeaves | None = None  # None: all leaves are constant
+    # the same trees before pruning, with nodes in the order of growth. None: not kept.
     unpruned: "Trees | None" = None
 
 

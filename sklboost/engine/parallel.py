@@ -50,20 +50,11 @@ _SPINS_BEFORE_SLEEP = 5000
 
 
 class Team(NamedTuple):
-    """The team of a kernel, as one member has it.
+    """The team of a kernel, as one member has it."""
 
-    Attributes
-    ----------
-    rank : int
-        This member's number, 0 to ``size - 1``.
-    size : int
-        Number of members.
-    state : ndarray of int64, shape (state_size(size),) or more
-        The counters that all members share.
-    """
-
-    rank: int
-    size: int
+    rank: int  # this member's number, 0 to ``size - 1``
+    size: int  # number of members
+    # int64, shape (state_size(size),) or more: the counters that all members share
     state: np.ndarray
 
 

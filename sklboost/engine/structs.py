@@ -82,25 +82,18 @@ class TreeParams(NamedTuple):
 
 
 class FeatureRules(NamedTuple):
-    """Constraints and weights of single features, the same for all trees of a fit.
+    """Constraints and weights of single features, the same for all trees of a fit."""
 
-    Attributes
-    ----------
-    signs : ndarray of int64, shape (n_features,) or (0,)
-        1: leaf weights do not fall where the feature rises, -1: they do not rise, 0: free. Empty:
-        all are free.
-    groups : ndarray of uint64, shape (n_features, n_words) or (0, 0)
-        As sets of bits, the groups that each feature belongs to; the features of a path belong to
-        one group. A feature of no group is alone on its paths. Empty: no such rule.
-    most_together : int
-        Most different features on a path.
-    weights : ndarray of float64, shape (n_features,) or (0,)
-        Positive, in proportion to how likely each feature is drawn; empty: all alike.
-    """
-
+    # int64, shape (n_features,) or (0,): 1: leaf weights do not fall where the feature rises, -1:
+    # they do not rise, 0: free. Empty: all are free.
     signs: np.ndarray
+    # uint64, shape (n_features, n_words) or (0, 0): as sets of bits, the groups that each feature
+    # belongs to; the features of a path belong to one group. A feature of no group is alone on its
+    # paths. Empty: no such rule.
     groups: np.ndarray
-    most_together: int
+    most_together: int  # most different features on a path
+    # float64, shape (n_features,) or (0,): positive, in proportion to how likely each feature is
+    # drawn; empty: all alike
     weights: np.ndarray
 
 
@@ -115,26 +108,18 @@ PARAMS_DTYPE = np.dtype(
 
 
 class BinCuts(NamedTuple):
-    """How raw values become bins: bin ``b`` of a feature holds ``cuts[b-1] <= x < cuts[b]``.
+    """How raw values become bins: bin ``b`` of a feature holds ``cuts[b-1] <= x < cuts[b]``."""
 
-    Attributes
-    ----------
-    cuts : ndarray of float64, shape (n_cuts_of_all_features,)
-        Increasing within a feature.
-    starts : ndarray of int64, shape (n_features + 1,)
-        Feature f owns ``cuts[starts[f]:starts[f + 1]]``, and one bin more than that.
-    lower, upper : ndarray of float64, shape (n_cuts_of_all_features + n_features,)
-        Smallest and largest value seen in each bin (equal where a bin is one distinct value);
-        feature f's begin at ``starts[f] + f``.
-    n_categories : ndarray of int64, shape (n_features,)
-        0 for a feature of numbers. k for categories: the values are the codes 0 to k - 1, each a
-        bin of its own, with that number.
-    """
-
-    cuts: np.ndarray
+    cuts: np.ndarray  # float64, shape (n_cuts_of_all_features,): increasing within a feature
+    # int64, shape (n_features + 1,): feature f owns ``cuts[starts[f]:starts[f + 1]]``, and one bin
+    # more than that
     starts: np.ndarray
+    # float64, shape (n_cuts_of_all_features + n_features,): smallest and largest value seen in each
+    # bin (equal where a bin is one distinct value); feature f's begin at ``starts[f] + f``
     lower: np.ndarray
     upper: np.ndarray
+    # int64, shape (n_features,): 0 for a feature of numbers. k for categories: the values are the
+    # codes 0 to k - 1, each a bin of its own, with that number.
     n_categories: np.ndarray
 
 
@@ -156,53 +141,37 @@ class TrainingBins(NamedTuple):
     """The training data as bins, in two layouts, and where each feature's histogram lies.
 
     A column is a feature, or a bundle of sparse features (see ``data/sparse_binning.py``).
-
-    Attributes
-    ----------
-    rows : ndarray of uint8 or uint16, read-only, shape (n_samples, n_columns), C order
-        Read when histograms are built: one row's bins share a cache line.
-    columns : ndarray of the same dtype, read-only, shape (n_columns, n_samples), C order
-        Read when rows are routed: one column's bins of neighbouring rows share a cache line.
-    cell_starts : ndarray of int64, shape (n_columns + 1,)
-        Column c's histogram cells are ``cell_starts[c]`` to ``cell_starts[c + 1]``, excluded.
-    places : recarray of PLACE_DTYPE, shape (n_features,)
-    bin_starts : ndarray of int64, shape (n_features + 1,)
-        Feature f has ``bin_starts[f + 1] - bin_starts[f]`` bins, that of missing values included.
-    has_missing : ndarray of int64, shape (n_features,)
-        1 where the last bin of a feature is that of its missing values.
-    lower, upper : ndarray of float64
-        As in :class:`BinCuts`, and NaN for missing values; feature f's begin at ``bin_starts[f]``.
-    n_categories : ndarray of int64, shape (n_features,)
-        As in :class:`BinCuts`.
     """
 
+    # uint8 or uint16, read-only, shape (n_samples, n_columns), C order: read when histograms are
+    # built: one row's bins share a cache line
     rows: np.ndarray
+    # the same dtype, read-only, shape (n_columns, n_samples), C order: read when rows are routed:
+    # one column's bins of neighbouring rows share a cache line
     columns: np.ndarray
+    # int64, shape (n_columns + 1,): column c's histogram cells are ``cell_starts[c]`` to
+    # ``cell_starts[c + 1]``, excluded
     cell_starts: np.ndarray
     places: np.recarray
+    # int64, shape (n_features + 1,): feature f has ``bin_starts[f + 1] - bin_starts[f]`` bins, that
+    # of missing values included
     bin_starts: np.ndarray
+    # int64, shape (n_features,): 1 where the last bin of a feature is that of its missing values
     has_missing: np.ndarray
+    # float64: as in :class:`BinCuts`, and NaN for missing values; feature f's begin at
+    # ``bin_starts[f]``
     lower: np.ndarray
     upper: np.ndarray
-    n_categories: np.ndarray
+    n_categories: np.ndarray  # int64, shape (n_features,): as in :class:`BinCuts`
 
 
 class BuiltColumns(NamedTuple):
-    """Columns that the rows of a node are added up in, and where their sums belong.
+    """Columns that the rows of a node are added up in, and where their sums belong."""
 
-    Attributes
-    ----------
-    rows : ndarray of uint8 or uint16, read-only, shape (n_samples, n_built)
-    n_columns : int
-        The first so many are built.
-    members : ndarray of int64, shape (n_built + 1,)
-        Column b is made of ``members[b]`` to ``members[b + 1]``, excluded, of `cells`: of one,
-        unless it is a joint column.
-    cells : ndarray of int64, shape (2, n_members)
-        Where the cells of each begin and end in a histogram.
-    """
-
-    rows: np.ndarray
-    n_columns: np.int64
+    rows: np.ndarray  # uint8 or uint16, read-only, shape (n_samples, n_built)
+    n_columns: np.int64  # the first so many are built
+    # int64, shape (n_built + 1,): column b is made of ``members[b]`` to ``members[b + 1]``,
+    # excluded, of `cells`: of one, unless it is a joint column
     members: np.ndarray
+    # int64, shape (2, n_members): where the cells of each begin and end in a histogram
     cells: np.ndarray

@@ -27,46 +27,31 @@ class ForeignTree(NamedTuple):
     """One tree of another library; the root is node 0, other nodes have any order.
 
     Nodes that cannot be reached from the root are left out. Links need not be checked before.
-
-    Attributes
-    ----------
-    left, right : ndarray of int64, shape (n_nodes,)
-        Child nodes; both -1 for a leaf.
-    feature : ndarray of int64, shape (n_nodes,)
-        Below the number of features; of a leaf anything.
-    threshold : ndarray of float64, shape (n_nodes,)
-        ``x < threshold`` goes left. Not read of leaves and of splits on categories.
-    default_left : ndarray of bool, shape (n_nodes,)
-        Whether missing values, and categories not seen in training, go left.
-    value : ndarray of float64, shape (n_nodes, n_tree_outputs)
-        Leaf values as they are added to the raw scores. Those of inner nodes only inform.
-    gain, cover : ndarray of float64, shape (n_nodes,)
-        Not negative and finite: importances, SHAP values and plots read them.
-    gradient : ndarray of float64, shape (n_nodes,) or (n_nodes, n_tree_outputs)
-        Sum of gradients; NaN where it is not known.
-    categories : dict of int to ndarray of int64
-        For nodes split on a category the codes that go left, increasing.
-    linear : dict of int to (list of int, list of float)
-        For linear leaves the features and the slopes of the terms: a row without a missing or
-        infinite value among these features gets `value` plus the sum of slope times feature.
-    shifts : dict of int to float
-        What is added to `value` of linear leaves for such rows, beside the terms.
-    learning_rate : float or None
-        Of this tree: leaf values are leaf weights times it. None: that of all trees.
     """
 
+    # int64, shape (n_nodes,): child nodes; both -1 for a leaf
     left: np.ndarray
     right: np.ndarray
-    feature: np.ndarray
+    feature: np.ndarray  # int64, shape (n_nodes,): below the number of features; of a leaf anything
+    # float64, shape (n_nodes,): ``x < threshold`` goes left. Not read of leaves and of splits on
+    # categories.
     threshold: np.ndarray
+    # bool, shape (n_nodes,): whether missing values, and categories not seen in training, go left
     default_left: np.ndarray
+    # float64, shape (n_nodes, n_tree_outputs): leaf values as they are added to the raw scores.
+    # Those of inner nodes only inform.
     value: np.ndarray
+    # float64, shape (n_nodes,): not negative and finite: importances, SHAP values and plots read
+    # them
     gain: np.ndarray
     cover: np.ndarray
+    # float64, shape (n_nodes,) or (n_nodes, n_tree_outputs): sum of gradients; NaN where it is not
+    # known
     gradient: np.ndarray
     categories: dict[int, np.ndarray] = {}  # noqa: RUF012, never modified
     linear: dict[int, tuple[list[int], list[float]]] = {}  # noqa: RUF012
     shifts: dict[int, float] = {}  # noqa: RUF012
+    # of this tree: leaf values are leaf weights times it. None: that of all trees.
     learning_rate: float | None = None
 
 

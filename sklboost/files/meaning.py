@@ -8,44 +8,21 @@ from sklboost.data.encoding import Encoding
 
 
 class Meaning(NamedTuple):
-    """What the features and raw scores of a model mean, whatever library it is of.
-
-    Attributes
-    ----------
-    task : {"regression", "binary", "multiclass", "multilabel"}
-    objective : str
-        As `objective` of our estimators; empty for a loss that the user wrote.
-    base_score : ndarray of float64, shape (n_outputs,)
-        Raw scores before the first tree, shifts after the training included.
-    n_targets : int
-        Columns of y; 1 for classes.
-    n_features : int
-    feature_names : list of str or None
-    encodings : tuple of Encoding or None
-        How the values of features become numbers; None: they are numbers.
-    classes : ndarray or None
-        Labels of a classifier, in the order of its outputs.
-    missing : float
-        A further value that counts as missing; NaN: none.
-    parameters : dict of str to object
-        Parameters of our estimators with which the model was trained, as far as they are known:
-        those of the loss (`quantile_alpha`), and those that results depend on (`booster`,
-        `num_parallel_tree`, `multi_strategy`, `learning_rate`, `reg_lambda`, ...).
-    best_iteration : int or None
-        The round at which early stopping found the best metric.
-    chosen_by : str
-        The parameter of our estimators that names the objective.
-    """
+    """What the features and raw scores of a model mean, whatever library it is of."""
 
     task: str
-    objective: str
+    objective: str  # as `objective` of our estimators; empty for a loss that the user wrote
+    # float64, shape (n_outputs,): raw scores before the first tree, shifts after the training
+    # included
     base_score: np.ndarray
-    n_targets: int
+    n_targets: int  # columns of y; 1 for classes
     n_features: int
     feature_names: list[str] | None = None
+    # how the values of features become numbers; None: they are numbers
     encodings: tuple[Encoding, ...] | None = None
+    # ndarray or None: labels of a classifier, in the order of its outputs
     classes: np.ndarray | None = None
-    missing: float = np.nan
+    missing: float = np.nan  # A further value that counts as missing; NaN: none
     parameters: dict[str, Any] = {}  # noqa: RUF012, never modified
-    best_iteration: int | None = None
-    chosen_by: str = "objective"
+    best_iteration: int | None = None  # the round at which early stopping found the best metric
+    chosen_by: str = "objective"  # the parameter of our estimators that names the objective

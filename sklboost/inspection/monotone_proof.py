@@ -22,22 +22,13 @@ from sklboost.tree.predict.category_bits import listed_categories
 
 
 class Violation(NamedTuple):
-    """Two leaves of a tree in the wrong order: of all such pairs, one of the largest difference.
+    """Two leaves of a tree in the wrong order: of all such pairs, one of the largest difference."""
 
-    Attributes
-    ----------
-    tree : int
-        Counted from 0 over all rounds and outputs.
-    lower_leaf, upper_leaf : int
-        Nodes of that tree: the leaves of rows with the smaller, and with the larger value.
-    step : float
-        Value of the upper leaf less that of the lower one.
-    """
-
-    tree: int
+    tree: int  # counted from 0 over all rounds and outputs
+    # nodes of that tree: the leaves of rows with the smaller, and with the larger value
     lower_leaf: int
     upper_leaf: int
-    step: float
+    step: float  # value of the upper leaf less that of the lower one
 
 
 @dataclass(frozen=True)
@@ -143,23 +134,17 @@ class _Paths(NamedTuple):
 
     The thresholds of a feature cut its values into pieces, numbered from 0. The pieces of a feature
     with categories are these, and any set of them can reach a node.
-
-    Attributes
-    ----------
-    features : ndarray of int32, shape (n_split,)
-    start, stop : ndarray of int64, shape (n_nodes, n_split)
-        A node's pieces. Of categories they mean nothing, and are the same for all nodes.
-    missing : ndarray of bool, shape (n_nodes, n_split)
-        Whether missing values reach a node.
-    categories : dict of int to ndarray of bool, shape (n_nodes, n_pieces)
-        By the place in `features`: which categories reach a node, of those that some split lists;
-        then, as one piece, all others, if there are any.
     """
 
-    features: np.ndarray
+    features: np.ndarray  # int32, shape (n_split,)
+    # int64, shape (n_nodes, n_split): A node's pieces. Of categories they mean nothing, and are the
+    # same for all nodes.
     start: np.ndarray
     stop: np.ndarray
-    missing: np.ndarray
+    missing: np.ndarray  # bool, shape (n_nodes, n_split): whether missing values reach a node
+    # dict of int to ndarray of bool, shape (n_nodes, n_pieces): by the place in `features`: which
+    # categories reach a node, of those that some split lists; then, as one piece, all others, if
+    # there are any
     categories: dict[int, np.ndarray]
 
 

@@ -19,17 +19,13 @@ from sklboost.tree.core.formulas import similarity
 
 
 class PruningPath(NamedTuple):
-    """Nested subtrees, from the whole tree to its root alone.
+    """Nested subtrees, from the whole tree to its root alone."""
 
-    Attributes
-    ----------
-    alphas : ndarray of float64, shape (n_subtrees,)
-        0, then for each further subtree the least penalty of a leaf that makes it the best one.
-    impurities : ndarray of float64, shape (n_subtrees,)
-        Of all leaves of each subtree together, divided by the sum of all hessians.
-    """
-
+    # float64, shape (n_subtrees,): 0, then for each further subtree the least penalty of a leaf
+    # that makes it the best one
     alphas: np.ndarray
+    # float64, shape (n_subtrees,): of all leaves of each subtree together, divided by the sum of
+    # all hessians
     impurities: np.ndarray
 
 

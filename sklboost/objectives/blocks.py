@@ -174,33 +174,20 @@ def nothing(y, parameter):
 
 
 class Formula(NamedTuple):
-    """The loss of a row, as the value of a loss and the metrics read it.
+    """The loss of a row, as the value of a loss and the metrics read it."""
 
-    Attributes
-    ----------
-    value : callable
-        A kernel ``value(target, score, term) -> loss``, all float64. Of classes, a function that
-        makes the block from a change of scale and a name.
-    reads : str
-        The scale of the score, see :mod:`sklboost.objectives.links`.
-    term : callable
-        A kernel ``term(score, parameter)`` that gives the loss its third number: the parameter
-        itself, or, where there is none, a part that takes long.
-    less : callable
-        A kernel ``less(target, parameter)``: what is subtracted, which no prediction changes. Less
-        the least value that a target allows, a loss is half a deviance.
-    targets : Domain
-        Where it is defined.
-    is_of_classes : bool
-        Whether it reads all raw scores of a row together.
-    """
-
+    # A kernel ``value(target, score, term) -> loss``, all float64. Of classes, a function that
+    # makes the block from a change of scale and a name.
     value: Callable[..., Any]
-    reads: str
+    reads: str  # the scale of the score, see :mod:`sklboost.objectives.links`
+    # A kernel ``term(score, parameter)`` that gives the loss its third number: the parameter
+    # itself, or, where there is none, a part that takes long
     term: Callable[..., Any] = parameter_itself
+    # A kernel ``less(target, parameter)``: what is subtracted, which no prediction changes. Less
+    # the least value that a target allows, a loss is half a deviance.
     less: Callable[..., Any] = nothing
-    targets: Domain = ANYWHERE
-    is_of_classes: bool = False
+    targets: Domain = ANYWHERE  # where it is defined
+    is_of_classes: bool = False  # whether it reads all raw scores of a row together
 
 
 def address_of_losses(formula: Formula, scale: str) -> Any:

@@ -9,21 +9,12 @@ _CHECKED_AT_ONCE = 2**16
 
 
 class Domain(NamedTuple):
-    """A range of numbers.
+    """A range of numbers."""
 
-    Attributes
-    ----------
-    words : str
-        What it is called in errors.
-    least, most : float
-    has_ends : bool
-        Whether these belong to it.
-    """
-
-    words: str
+    words: str  # what it is called in errors
     least: float = -np.inf
     most: float = np.inf
-    has_ends: bool = True
+    has_ends: bool = True  # whether these belong to it
 
     def has(self, values: Any) -> Any:
         """Whether each value is inside; NaN is not."""

@@ -15,27 +15,17 @@ from sklboost.objectives.loss import Loss
 
 
 class CompiledLoss(NamedTuple):
-    """A loss as rounds know it.
+    """A loss as rounds know it."""
 
-    Attributes
-    ----------
-    is_compiled : int
-        0: the derivatives are filled from Python before each round.
-    address : int
-        Of its block.
-    parameters : ndarray of float64, shape (n_outputs,)
-        Of a user's function: what its derivatives are multiplied by, shape (2 * n_outputs,).
-    faults : ndarray of int64, shape (n_threads,)
-        What the blocks returned that each member called, the first that is not ``NO_FAULT``.
-    faulty_round : ndarray of int64, shape (1,)
-        The round in which that was.
-    """
-
-    is_compiled: int
-    address: Any
+    is_compiled: int  # 0: the derivatives are filled from Python before each round
+    address: Any  # of its block
+    # float64, shape (n_outputs,): of a user's function: what its derivatives are multiplied by,
+    # shape (2 * n_outputs,)
     parameters: np.ndarray
+    # int64, shape (n_threads,): what the blocks returned that each member called, the first that is
+    # not ``NO_FAULT``
     faults: np.ndarray
-    faulty_round: np.ndarray
+    faulty_round: np.ndarray  # int64, shape (1,): the round in which that was
 
 
 class Targets(NamedTuple):
@@ -43,18 +33,11 @@ class Targets(NamedTuple):
 
     Short ones become float64 for a block of rows at a time, since eight bytes a row are as much as
     all the raw scores.
-
-    Attributes
-    ----------
-    values : ndarray of float64, shape (n_targets, n_samples) or (1, 0)
-    singles : ndarray of float32, shape (n_samples,) or (0,)
-    codes : ndarray of uint8, shape (n_samples,) or (0,)
-        Numbers of classes.
     """
 
-    values: np.ndarray
-    singles: np.ndarray
-    codes: np.ndarray
+    values: np.ndarray  # float64, shape (n_targets, n_samples) or (1, 0)
+    singles: np.ndarray  # float32, shape (n_samples,) or (0,)
+    codes: np.ndarray  # uint8, shape (n_samples,) or (0,): numbers of classes
 
 
 def targets_of(y: np.ndarray) -> Targets:

@@ -167,21 +167,11 @@ def log_1p_of_log_odds(z):
 
 
 class Change(NamedTuple):
-    """The way from one scale to another.
+    """The way from one scale to another."""
 
-    Attributes
-    ----------
-    kernel : kernel
-        ``kernel(prediction) -> prediction``; NaN outside of the domain.
-    domain : Domain
-        Which predictions the other scale has.
-    remedy : str
-        What to do about predictions outside of it.
-    """
-
-    kernel: Any
-    domain: Domain = ANYWHERE
-    remedy: str = ""
+    kernel: Any  # ``kernel(prediction) -> prediction``; NaN outside of the domain
+    domain: Domain = ANYWHERE  # which predictions the other scale has
+    remedy: str = ""  # what to do about predictions outside of it
 
 
 _UNCHANGED = Change(unchanged)

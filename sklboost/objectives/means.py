@@ -26,45 +26,26 @@ _WEIGHTS = 3
 
 
 class MeanLoss(NamedTuple):
-    """A metric that is a multiple of the mean of a formula's losses, or the root of it.
-
-    Attributes
-    ----------
-    formula : Formula
-    parameters : tuple of float
-        Of the formula: one for all outputs, or one for each.
-    scale : str
-        Of the predictions or raw scores it is computed of.
-    factor : float
-    is_root : bool
-    """
+    """A metric that is a multiple of the mean of a formula's losses, or the root of it."""
 
     formula: Formula
-    parameters: tuple[float, ...]
-    scale: str
+    parameters: tuple[float, ...]  # of the formula: one for all outputs, or one for each
+    scale: str  # of the predictions or raw scores it is computed of
     factor: float = 1.0
     is_root: bool = False
 
 
 class MeanLosses(NamedTuple):
-    """Some metrics as kernels know them.
+    """Some metrics as kernels know them."""
 
-    Attributes
-    ----------
-    addresses : ndarray of int64, shape (n_metrics,)
-        Of their blocks; the blocks themselves where nothing is compiled.
-    factors : ndarray of float64, shape (n_metrics,)
-    are_roots : ndarray of bool, shape (n_metrics,)
-    n_sums : ndarray of int64, shape (n_metrics,)
-        How many outputs have losses of their own: all, or of classes only the first.
-    parameters : ndarray of float64, shape (n_metrics, n_outputs)
-    """
-
+    # int64, shape (n_metrics,): of their blocks; the blocks themselves where nothing is compiled
     addresses: np.ndarray
-    factors: np.ndarray
-    are_roots: np.ndarray
+    factors: np.ndarray  # float64, shape (n_metrics,)
+    are_roots: np.ndarray  # bool, shape (n_metrics,)
+    # int64, shape (n_metrics,): how many outputs have losses of their own: all, or of classes only
+    # the first
     n_sums: np.ndarray
-    parameters: np.ndarray
+    parameters: np.ndarray  # float64, shape (n_metrics, n_outputs)
 
 
 def mean_losses(metrics: Sequence[MeanLoss], n_outputs: int) -> MeanLosses:
@@ -84,17 +65,12 @@ def mean_losses(metrics: Sequence[MeanLoss], n_outputs: int) -> MeanLosses:
 
 
 class LossSums(NamedTuple):
-    """Where :func:`add_losses` leaves what :func:`finish_metric` needs.
+    """Where :func:`add_losses` leaves what :func:`finish_metric` needs."""
 
-    Attributes
-    ----------
-    blocks : ndarray of float64, shape (n_values, n_blocks, 2)
-        For each metric (and round): sum of weighted losses and of weights.
-    scratch : ndarray of float64, shape (n_threads, 4, BLOCK_ROWS)
-        For losses, what leads to them, and weights.
-    """
-
+    # float64, shape (n_values, n_blocks, 2): for each metric (and round): sum of weighted losses
+    # and of weights
     blocks: np.ndarray
+    # float64, shape (n_threads, 4, BLOCK_ROWS): for losses, what leads to them, and weights
     scratch: np.ndarray
 
 

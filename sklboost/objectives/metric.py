@@ -21,26 +21,18 @@ Function = Callable[[np.ndarray, np.ndarray, np.ndarray], float]
 
 
 class Metric(NamedTuple):
-    """A metric of predictions.
-
-    Attributes
-    ----------
-    name : str
-    greater_is_better : bool
-    function : callable
-        ``function(y, prediction, weight) -> float``. `y` is float64, shape (n_samples,) or
-        (n_samples, n_targets): targets, NaN where not known, or numbers of classes. `prediction` is
-        float64: shape (n_samples,) or (n_samples, n_outputs) for regression and several labels,
-        (n_samples,) with the probability of class 1 for two classes, (n_samples, n_classes) for
-        more. `weight` is float64, shape (n_samples,) or (0,): all 1. It only reads them, and raises
-        a ValueError for what is outside its domain.
-    mean_loss : MeanLoss or None
-        What it is the mean of, if it is one; of the predictions that users see.
-    """
+    """A metric of predictions."""
 
     name: str
     greater_is_better: bool
+    # ``function(y, prediction, weight) -> float``. `y` is float64, shape (n_samples,) or
+    # (n_samples, n_targets): targets, NaN where not known, or numbers of classes. `prediction` is
+    # float64: shape (n_samples,) or (n_samples, n_outputs) for regression and several labels,
+    # (n_samples,) with the probability of class 1 for two classes, (n_samples, n_classes) for more.
+    # `weight` is float64, shape (n_samples,) or (0,): all 1. It only reads them, and raises a
+    # ValueError for what is outside its domain.
     function: Function
+    # what it is the mean of, if it is one; of the predictions that users see
     mean_loss: MeanLoss | None = None
 
     def check_targets(self, y: np.ndarray) -> None:
@@ -62,21 +54,13 @@ class RoundMetric(NamedTuple):
 
     Where there is a mean of losses, :mod:`sklboost.objectives.means` computes the same value inside
     the team's own kernel. `value` need then only be called where that is NaN: it raises the error.
-
-    Attributes
-    ----------
-    name : str
-    greater_is_better : bool
-    mean_loss : MeanLoss or None
-        Of raw scores.
-    value : callable
-        ``value(y, raw_score, weight) -> float``, with `y` and `weight` as in :class:`Metric` and
-        `raw_score` float64 of shape (n_outputs, n_samples). It only reads them.
     """
 
     name: str
     greater_is_better: bool
-    mean_loss: MeanLoss | None
+    mean_loss: MeanLoss | None  # of raw scores
+    # ``value(y, raw_score, weight) -> float``, with `y` and `weight` as in :class:`Metric` and
+    # `raw_score` float64 of shape (n_outputs, n_samples). It only reads them.
     value: Function
 
 
@@ -100,24 +84,12 @@ def as_rows(columns: np.ndarray) -> np.ndarray:
 
 
 class Parameter(NamedTuple):
-    """A parameter of a metric: ``name@value``, or the training loss's, or a default.
+    """A parameter of a metric: ``name@value``, or the training loss's, or a default."""
 
-    Attributes
-    ----------
-    symbol : str
-        What it is called in ``name@symbol``.
-    key : str
-        The estimators' parameter that is its default; empty: a value must be given.
-    default : float or None
-        Where the training loss has none; None: then a value must be given.
-    domain : Domain
-        Its words say what the parameter is.
-    """
-
-    symbol: str
-    key: str
-    default: float | None
-    domain: Domain
+    symbol: str  # what it is called in ``name@symbol``
+    key: str  # the estimators' parameter that is its default; empty: a value must be given
+    default: float | None  # where the training loss has none; None: then a value must be given
+    domain: Domain  # its words say what the parameter is
 
     def read(self, name: str, text: str) -> tuple[float, ...]:
         """Return the value behind the @ of a metric's name; ValueError if it is out of range."""
@@ -161,14 +133,9 @@ class Parameter(NamedTuple):
 
 
 class LossOfRows(NamedTuple):
-    """The value of a loss that is none of single rows; its raw scores are what is predicted.
+    """The value of a loss that is none of single rows; its raw scores are what is predicted."""
 
-    Attributes
-    ----------
-    make : callable
-        ``make(1, parameters) -> Loss``, as of an Objective.
-    """
-
+    # ``make(1, parameters) -> Loss``, as of an Objective
     make: Callable[[int, Mapping[str, Any]], Loss]
 
     def function(self, name: str, parameters: Mapping[str, Any]) -> Function:
@@ -186,36 +153,19 @@ class LossOfRows(NamedTuple):
 
 
 class MetricEntry(NamedTuple):
-    """A metric that can be named, or a family of metrics with a parameter.
+    """A metric that can be named, or a family of metrics with a parameter."""
 
-    Attributes
-    ----------
-    name : str
-        XGBoost's, without parameter.
-    of : Formula, LossOfRows or callable
-        The loss whose mean it is, or that it is: the smaller the better. Or, of what is no loss,
-        the function, as in :class:`Metric`: the greater the better.
-    aliases : tuple of str
-        Other libraries' names of it. A metric is called by the name it was asked for.
-    objective : str
-        The objective of this loss, if there is one.
-    factor : float
-        That the mean is multiplied by.
-    is_root : bool
-        Whether the metric is the root of that.
-    parameter : Parameter or None
-        Which the formula has; ``name@value`` gives a value.
-    needs : str
-        A parameter that the training loss must have: the raw scores of others mean something else.
-    """
-
-    name: str
+    name: str  # XGBoost's, without parameter
+    # the loss whose mean it is, or that it is: the smaller the better. Or, of what is no loss, the
+    # function, as in :class:`Metric`: the greater the better.
     of: Formula | LossOfRows | Function
+    # other libraries' names of it. A metric is called by the name it was asked for.
     aliases: tuple[str, ...] = ()
-    objective: str = ""
-    factor: float = 1.0
-    is_root: bool = False
-    parameter: Parameter | None = None
+    objective: str = ""  # the objective of this loss, if there is one
+    factor: float = 1.0  # that the mean is multiplied by
+    is_root: bool = False  # whether the metric is the root of that
+    parameter: Parameter | None = None  # which the formula has; ``name@value`` gives a value
+    # A parameter that the training loss must have: the raw scores of others mean something else
     needs: str = ""
 
     @property

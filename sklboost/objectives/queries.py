@@ -15,21 +15,12 @@ _STRETCH = 128
 
 
 class Queries(NamedTuple):
-    """The documents of all queries, one query after the other.
+    """The documents of all queries, one query after the other."""
 
-    Attributes
-    ----------
-    rows : ndarray of int64, shape (n_samples,)
-        The row of each document; within a query in the order of the rows.
-    starts : ndarray of int64, shape (n_queries + 1,)
-        Where the documents of each query begin.
-    labels : ndarray of float64, shape (n_samples,)
-        Relevance of each document.
-    """
-
+    # int64, shape (n_samples,): the row of each document; within a query in the order of the rows
     rows: np.ndarray
-    starts: np.ndarray
-    labels: np.ndarray
+    starts: np.ndarray  # int64, shape (n_queries + 1,): where the documents of each query begin
+    labels: np.ndarray  # float64, shape (n_samples,): relevance of each document
 
     @property
     def sizes(self) -> np.ndarray:

@@ -37,21 +37,14 @@ from sklboost.objectives.naming import find_named, named
 
 
 class Objective(NamedTuple):
-    """A loss that can be named.
-
-    Attributes
-    ----------
-    name : str
-    make : callable
-        ``make(size, parameters) -> Loss``. `size` is the number of targets, or for more than two
-        classes that of classes; `parameters` are those of the estimator, by name.
-    aliases : tuple of str
-        Other names: those of LightGBM and scikit-learn, and XGBoost's for another task that mean
-        the same.
-    """
+    """A loss that can be named."""
 
     name: str
+    # ``make(size, parameters) -> Loss``. `size` is the number of targets, or for more than two
+    # classes that of classes; `parameters` are those of the estimator, by name.
     make: Callable[[int, Mapping[str, Any]], Loss]
+    # other names: those of LightGBM and scikit-learn, and XGBoost's for another task that mean the
+    # same
     aliases: tuple[str, ...] = ()
 
     @property

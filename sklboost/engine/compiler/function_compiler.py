@@ -35,23 +35,13 @@ OPTIONS: dict[str, Any] = {
 
 
 class Version(NamedTuple):
-    """A function for arguments of certain types, with the names that numba's dispatchers ask for.
-
-    Attributes
-    ----------
-    signature, fndesc : signature and function descriptor of numba's
-    entry_point : object
-        Of an entry, what Python calls; of a kernel, the key by which numba finds its code.
-    library : code library of numba's, or None
-        None: the code was loaded.
-    calls : tuple of Call
-    objectmode : bool
-    """
+    """A function for certain types of arguments, with the names that numba's dispatchers use."""
 
     signature: Any
     fndesc: Any
+    # of an entry, what Python calls; of a kernel, the key by which numba finds its code
     entry_point: Any
-    library: Any
+    library: Any  # None: the code was loaded
     calls: tuple[Call, ...]
     objectmode: bool = False
 

@@ -23,49 +23,24 @@ from sklboost.engine.compiler.numba_internals import cgutils, compiler_lock, cpu
 
 
 class Call(NamedTuple):
-    """A call of a kernel in machine code, and what the code takes for granted.
+    """A call of a kernel in machine code, and what the code takes for granted."""
 
-    Attributes
-    ----------
-    kernel : str
-        Name of the kernel that is called.
-    types : str
-        Digest of the types of the arguments.
-    returns : str
-        Type of the result.
-    symbol : str
-        Symbol of the kernel's code; of the cell if the kernel is late.
-    arguments : bytes
-        The types of the arguments, pickled: for a process that has to compile the kernel.
-    """
-
-    kernel: str
-    types: str
-    returns: str
-    symbol: str
+    kernel: str  # name of the kernel that is called
+    types: str  # digest of the types of the arguments
+    returns: str  # type of the result
+    symbol: str  # symbol of the kernel's code; of the cell if the kernel is late
+    # the types of the arguments, pickled: for a process that has to compile the kernel
     arguments: bytes
 
 
 class Code(NamedTuple):
-    """What is kept on disk of one version of a kernel.
+    """What is kept on disk of one version of a kernel."""
 
-    Attributes
-    ----------
-    machine_code : bytes
-        An object file.
-    symbol : str
-    returns : str
-        Type of the result.
-    calls : tuple of Call
-    description : bytes
-        What the compiler needs to compile a call of it, pickled.
-    """
-
-    machine_code: bytes
+    machine_code: bytes  # an object file
     symbol: str
-    returns: str
+    returns: str  # type of the result
     calls: tuple[Call, ...]
-    description: bytes
+    description: bytes  # what the compiler needs to compile a call of it, pickled
 
 
 # All kernels by their names.

@@ -27,21 +27,12 @@ _WORD, _INT32, _POINTER = ir.IntType(64), ir.IntType(32), ir.IntType(8).as_point
 
 
 class Packed(NamedTuple):
-    """A kernel that Python calls.
-
-    Attributes
-    ----------
-    symbol : str
-    returns : numba type
-        Of the result.
-    types : tuple of numba types
-    n_words : tuple of int
-        Of the words that packing makes of each argument, in a group those of its fields.
-    """
+    """A kernel that Python calls."""
 
     symbol: str
-    returns: Any
+    returns: Any  # of the result
     types: Types
+    # of the words that packing makes of each argument, in a group those of its fields
     n_words: tuple[int, ...]
 
 

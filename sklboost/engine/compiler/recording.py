@@ -14,38 +14,24 @@ from sklboost.engine.library.packing import pack
 
 
 class PythonCall(NamedTuple):
-    """How Python called a kernel.
-
-    Attributes
-    ----------
-    kernel : Kernel
-    types : tuple of numba types
-    n_words : tuple of int
-        Of the words that packing makes of each argument, in a group those of its fields.
-    """
+    """How Python called a kernel."""
 
     kernel: Any
     types: Types
+    # of the words that packing makes of each argument, in a group those of its fields
     n_words: tuple[int, ...]
 
 
 class Recording(NamedTuple):
-    """What was compiled and called.
+    """What was compiled and called."""
 
-    Attributes
-    ----------
-    modules : dict of str to bytes
-        By the symbol of a kernel's code: LLVM's bitcode of it and of what is linked into it, before
-        LLVM optimises it for this processor.
-    calls : dict of (str, str) to PythonCall
-        By the name of the kernel and the kinds of its arguments.
-    addresses : dict of (str, str) to str
-        By the name of a kernel and the text of the types of its arguments: the symbol of the code
-        whose address was asked for.
-    """
-
+    # by the symbol of a kernel's code: LLVM's bitcode of it and of what is linked into it, before
+    # LLVM optimises it for this processor
     modules: dict[str, bytes]
+    # by the name of the kernel and the kinds of its arguments
     calls: dict[tuple[str, str], PythonCall]
+    # by the name of a kernel and the text of the types of its arguments: the symbol of the code
+    # whose address was asked for
     addresses: dict[tuple[str, str], str]
 
     def note_module(self, module: Any) -> None:

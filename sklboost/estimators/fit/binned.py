@@ -16,22 +16,13 @@ from sklboost.estimators.parameters.groups import Parameters
 
 
 class Binned(NamedTuple):
-    """The bins of the rows of a fit, and what grows trees on them.
+    """The bins of the rows of a fit, and what grows trees on them."""
 
-    Attributes
-    ----------
-    matrix : TrainingBins
-        On a cluster without the bins of the rows, which are all 0 here.
-    cuts : BinCuts
-    make_rounds : callable
-        As :class:`~sklboost.boosting.training.Training` takes it.
-    is_constant : ndarray of bool, shape (n_features,), or None
-        Whether all rows have the same bin. None: the matrix tells.
-    """
-
-    matrix: TrainingBins
+    matrix: TrainingBins  # on a cluster without the bins of the rows, which are all 0 here
     cuts: BinCuts
-    make_rounds: MakeGrower = Rounds
+    make_rounds: MakeGrower = Rounds  # as :class:`~sklboost.boosting.training.Training` takes it
+    # bool, shape (n_features,), or None: whether all rows have the same bin. None: the matrix
+    # tells.
     is_constant: np.ndarray | None = None
 
 

@@ -15,39 +15,20 @@ from sklboost.objectives.naming import TASK_WORDS
 
 
 class Continued(NamedTuple):
-    """What new rounds are added to.
+    """What new rounds are added to."""
 
-    Attributes
-    ----------
-    name : str
-        For errors.
-    is_warm_start : bool
-    model : Model
-    features : FittedFeatures
-    targets : Targets
-    loss : Loss
-    has_margin : bool
-        Whether its scores start from the user's `base_margin`.
-    n_dart_rounds : int
-        As in `TrainedModel`.
-    n_jobs : int or None
-    split_seed : int or None
-        By which rows were held out of its training; None: none were.
-    before_refit : Model or None
-        The model as it was before it was trained once more on all rows, if it was: new rounds are
-        compared with the metrics of this one.
-    """
-
-    name: str
+    name: str  # for errors
     is_warm_start: bool
     model: Model
     features: FittedFeatures
     targets: Targets
     loss: Loss
-    has_margin: bool
-    n_dart_rounds: int
+    has_margin: bool  # whether its scores start from the user's `base_margin`
+    n_dart_rounds: int  # as in `TrainedModel`
     n_jobs: int | None
-    split_seed: int | None
+    split_seed: int | None  # by which rows were held out of its training; None: none were
+    # the model as it was before it was trained once more on all rows, if it was: new rounds are
+    # compared with the metrics of this one
     before_refit: Model | None
 
     def has_loss(self, loss: Loss) -> bool:

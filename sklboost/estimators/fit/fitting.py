@@ -62,23 +62,13 @@ class Clock:
 
 
 class Trained(NamedTuple):
-    """What a training came to.
-
-    Attributes
-    ----------
-    task : FitTask
-    base_score : ndarray of float64, shape (n_outputs,)
-        Raw score of the model before its first tree.
-    trees : Trees
-        Those of a continued model included.
-    binned : Binned
-        What the new ones were grown on.
-    """
+    """What a training came to."""
 
     task: FitTask
+    # float64, shape (n_outputs,): raw score of the model before its first tree
     base_score: np.ndarray
-    trees: Trees
-    binned: Binned
+    trees: Trees  # those of a continued model included
+    binned: Binned  # what the new ones were grown on
 
 
 def fit_model(request: FitRequest) -> FitResult:

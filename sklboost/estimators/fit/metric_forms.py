@@ -20,21 +20,11 @@ _NAMES_OF_WEIGHTS = ("sample_weight", "sample_weights", "weight", "weights", "w"
 
 
 class MetricForm(NamedTuple):
-    """How a metric is called.
+    """How a metric is called."""
 
-    Attributes
-    ----------
-    is_scorer : bool
-        With (estimator, X, y) and not with (y_true, y_pred).
-    weight : str
-        Name of the parameter that takes weights; empty if there is none.
-    needs_weight : bool
-        Whether that has no default.
-    """
-
-    is_scorer: bool
-    weight: str = ""
-    needs_weight: bool = False
+    is_scorer: bool  # with (estimator, X, y) and not with (y_true, y_pred)
+    weight: str = ""  # name of the parameter that takes weights; empty if there is none
+    needs_weight: bool = False  # whether that has no default
 
     def weights(self, weight: np.ndarray, n_rows: int) -> dict[str, np.ndarray]:
         """Return the argument for the weights, a copy; ones where there are none, but needed."""

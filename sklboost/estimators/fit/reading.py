@@ -42,39 +42,19 @@ from sklboost.objectives.loss import Loss, lacking
 
 
 class FitRequest(NamedTuple):
-    """What `fit` was called with, not checked yet but for the rules of single parameters.
-
-    Attributes
-    ----------
-    X, y : array-like
-    arguments : FitArguments
-    parameters : Parameters
-        Of a classifier, ClassifierParameters, and so on.
-    kind : type
-        Of the targets.
-    estimator_name : str
-        Name of the estimator's class, for errors.
-    is_forest : bool
-        Whether there is one round, of `n_estimators` trees.
-    free : frozenset of str
-        Parameters that a preset may choose: those at their defaults.
-    continued : Continued or None
-    listeners : sequence of TrainingCallback
-        Told of the training beside the user's `callbacks`.
-    make_estimator : callable
-        Makes a fitted estimator of a TrainedModel, for callbacks that ask for one.
-    """
+    """What `fit` was called with, not checked yet but for the rules of single parameters."""
 
     X: Any
     y: Any
     arguments: FitArguments
-    parameters: Parameters
-    kind: type[Targets]
-    estimator_name: str
-    is_forest: bool
-    free: frozenset[str]
+    parameters: Parameters  # of a classifier, ClassifierParameters, and so on
+    kind: type[Targets]  # of the targets
+    estimator_name: str  # name of the estimator's class, for errors
+    is_forest: bool  # whether there is one round, of `n_estimators` trees
+    free: frozenset[str]  # parameters that a preset may choose: those at their defaults
     continued: Continued | None
-    listeners: Sequence[TrainingCallback]
+    listeners: Sequence[TrainingCallback]  # told of the training beside the user's `callbacks`
+    # makes a fitted estimator of a TrainedModel, for callbacks that ask for one
     make_estimator: Callable[[TrainedModel], Any]
 
     @property
@@ -93,41 +73,20 @@ class FitRequest(NamedTuple):
 
 
 class FitTask(NamedTuple):
-    """A checked request.
-
-    Attributes
-    ----------
-    features : FittedFeatures
-    targets : Targets
-    loss : Loss
-    rules : FeatureRules
-    rows : Rows
-        To be trained on.
-    validation : dict of str to Rows
-        To be scored after every round, by name.
-    everything : Rows
-        To be trained on once the best number of rounds is known, if that is asked for.
-    all_targets : Targets
-        Those of these rows.
-    rounds : range
-        Numbers of the rounds to do.
-    seeds : tuple of int
-        Of the rounding of gradients, and of all that is drawn.
-    split_seed : int or None
-        By which rows were held out; None: none were.
-    """
+    """A checked request."""
 
     features: FittedFeatures
     targets: Targets
     loss: Loss
     rules: FeatureRules
-    rows: Rows
-    validation: dict[str, Rows]
+    rows: Rows  # to be trained on
+    validation: dict[str, Rows]  # to be scored after every round, by name
+    # to be trained on once the best number of rounds is known, if that is asked for
     everything: Rows
-    all_targets: Targets
-    rounds: range
-    seeds: tuple[int, int]
-    split_seed: int | None
+    all_targets: Targets  # those of these rows
+    rounds: range  # numbers of the rounds to do
+    seeds: tuple[int, int]  # of the rounding of gradients, and of all that is drawn
+    split_seed: int | None  # by which rows were held out; None: none were
 
 
 @np.errstate(all="ignore")

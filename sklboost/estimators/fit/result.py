@@ -102,38 +102,20 @@ class ChosenParams(dict[str, Any]):
 
 
 class FitResult(NamedTuple):
-    """A trained model, and how its training went.
-
-    Attributes
-    ----------
-    trained : TrainedModel
-    evals_result : dict of str to dict of str to list of float
-        By validation set and metric, one value a round.
-    first_round : int
-        Of `evals_result`; not 0 if `init_model` was continued.
-    split_seed : int or None
-        By which rows were held out for early stopping; None: none were.
-    before_refit : Model or None
-        With `warm_start` and `refit`, the model that early stopping has judged.
-    stop_reason : str
-        Empty for models of other libraries.
-    best_iteration, best_score : int and float, or None
-    report : FitReport or None
-        None for models of other libraries.
-    chosen : ChosenParams or None
-        By a preset. None: there was none.
-    """
+    """A trained model, and how its training went."""
 
     trained: TrainedModel
+    # by validation set and metric, one value a round
     evals_result: dict[str, dict[str, list[float]]]
-    first_round: int
-    split_seed: int | None
+    first_round: int  # of `evals_result`; not 0 if `init_model` was continued
+    split_seed: int | None  # by which rows were held out for early stopping; None: none were
+    # with `warm_start` and `refit`, the model that early stopping has judged
     before_refit: Model | None
-    stop_reason: str
+    stop_reason: str  # empty for models of other libraries
     best_iteration: int | None
     best_score: float | None
-    report: FitReport | None
-    chosen: ChosenParams | None = None
+    report: FitReport | None  # None for models of other libraries
+    chosen: ChosenParams | None = None  # by a preset. None: there was none.
 
     @property
     def attributes(self) -> dict[str, Any]:

@@ -28,20 +28,10 @@ _TIMES = (date, time, timedelta, np.datetime64, np.timedelta64)
 
 
 class GivenSet(NamedTuple):
-    """One set of validation rows, not checked yet.
+    """One set of validation rows, not checked yet."""
 
-    Attributes
-    ----------
-    name : str
-        In `evals_result_`.
-    argument : str
-        Of fit that `X` is from, for errors.
-    X, y : array-like
-    sample_weight, base_margin : array-like or None
-    """
-
-    name: str
-    argument: str
+    name: str  # in `evals_result_`
+    argument: str  # of fit that `X` is from, for errors
     X: Any
     y: Any
     sample_weight: Any

@@ -31,19 +31,12 @@ from sklboost.estimators.progress import ReadingProgress
 
 
 class Means(NamedTuple):
-    """With what bins are made.
+    """With what bins are made."""
 
-    Attributes
-    ----------
-    n_jobs, verbose : object
-        The parameters.
-    allocate : callable, optional
-        Makes both layouts. None: there are only rows, in memory.
-    """
-
+    # the parameters
     n_jobs: int | None
     verbose: int
-    allocate: Allocate | None = None
+    allocate: Allocate | None = None  # makes both layouts. None: there are only rows, in memory.
 
 
 @np.errstate(all="ignore")

@@ -19,29 +19,16 @@ Encodings = tuple[Encoding, ...] | None  # None: all features are numbers as the
 
 
 class FittedFeatures(NamedTuple):
-    """What a fit remembers of its features.
+    """What a fit remembers of its features."""
 
-    Attributes
-    ----------
-    estimator_name : str
-        Class of the estimator, for errors.
-    n_features : int
-    names : ndarray of object, shape (n_features,), or None
-        As the user has them, strings or not. None: nobody named them.
-    encodings : tuple of Encoding, or None
-        How values become numbers.
-    binning_digest : str or None
-        Of the BinnedMatrix that was given to fit. None: raw values were.
-    missing : float
-        A further value that counts as missing; NaN: none.
-    """
-
-    estimator_name: str
+    estimator_name: str  # class of the estimator, for errors
     n_features: int
+    # object, shape (n_features,), or None: as the user has them, strings or not. None: nobody named
+    # them.
     names: np.ndarray | None
-    encodings: Encodings
-    binning_digest: str | None
-    missing: float = math.nan
+    encodings: Encodings  # how values become numbers
+    binning_digest: str | None  # of the BinnedMatrix that was given to fit. None: raw values were.
+    missing: float = math.nan  # A further value that counts as missing; NaN: none
 
     @property
     def attributes(self) -> dict[str, Any]:

@@ -35,17 +35,10 @@ class UnknownCategoryWarning(UserWarning):
 
 
 class FeatureSettings(NamedTuple):
-    """The parameters that say how features are read, and whose they are.
+    """The parameters that say how features are read, and whose they are."""
 
-    Attributes
-    ----------
-    caller : str
-        The estimator's class or the function, for errors.
-    categorical_features, enable_categorical, unknown_category, missing, max_bin : object
-        The parameters.
-    """
-
-    caller: str
+    caller: str  # the estimator's class or the function, for errors
+    # the parameters
     categorical_features: Any
     enable_categorical: bool
     unknown_category: str

@@ -19,20 +19,11 @@ from sklboost.estimators.input.targets import validation_targets
 
 
 class GivenQueries(NamedTuple):
-    """Rows of a ranker as `fit` passes them on.
+    """Rows of a ranker as `fit` passes them on."""
 
-    Attributes
-    ----------
-    y : ndarray of float64, shape (n_samples, 2)
-        Relevances, and numbers of queries.
-    weight : ndarray of float64, shape (n_samples,), or None
-    labels : ndarray, shape (n_samples,)
-        What the user calls each row's query.
-    """
-
-    y: np.ndarray
-    weight: np.ndarray | None
-    labels: np.ndarray
+    y: np.ndarray  # float64, shape (n_samples, 2): relevances, and numbers of queries
+    weight: np.ndarray | None  # float64, shape (n_samples,), or None
+    labels: np.ndarray  # shape (n_samples,): what the user calls each row's query
 
 
 class QueryNames(NamedTuple):

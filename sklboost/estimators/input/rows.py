@@ -32,29 +32,24 @@ class Rows(NamedTuple):
     """Rows of positive weight, and of known targets, only.
 
     What is not given, or says nothing, is empty, and stays so whatever rows are chosen.
-
-    Attributes
-    ----------
-    X : Features or RemoteFeatures, shape (n_samples, n_features)
-    y : ndarray, shape (n_samples,) or (n_samples, n_targets)
-        As checked: numbers, or labels of any kind. Then as the loss has it: float64, float32 if the
-        user's are, or uint8 for numbers of up to 256 classes. NaN of several targets: not known.
-    weight : ndarray of float64, shape (n_samples,) or (0,)
-        Positive: the user's, until :func:`weigh_classes` multiplies them. Empty: all 1.
-    margin : ndarray of float64, shape (n_samples, n_outputs) or (0, 0)
-        The user's raw scores before the first tree. Empty: the model's own.
-    numbers : ndarray of int, shape (n_samples,) or (0,)
-        Of the rows in the user's `X`; in the validation data, -1 is its first row, -2 its second.
-        Empty: 0, 1, 2, ...
-    groups : ndarray, shape (n_samples,) or (0,)
-        Labels of what is held out together, or not at all. Empty: each row by itself.
     """
 
     X: Any
+    # shape (n_samples,) or (n_samples, n_targets): as checked: numbers, or labels of any kind. Then
+    # as the loss has it: float64, float32 if the user's are, or uint8 for numbers of up to 256
+    # classes. NaN of several targets: not known.
     y: np.ndarray
+    # float64, shape (n_samples,) or (0,): positive: the user's, until :func:`weigh_classes`
+    # multiplies them. Empty: all 1.
     weight: np.ndarray
+    # float64, shape (n_samples, n_outputs) or (0, 0): the user's raw scores before the first tree.
+    # Empty: the model's own.
     margin: np.ndarray
+    # int, shape (n_samples,) or (0,): of the rows in the user's `X`; in the validation data, -1 is
+    # its first row, -2 its second. Empty: 0, 1, 2, ...
     numbers: np.ndarray = np.empty(0, dtype=np.intp)
+    # shape (n_samples,) or (0,): labels of what is held out together, or not at all. Empty: each
+    # row by itself.
     groups: np.ndarray = np.empty(0)
 
     @property

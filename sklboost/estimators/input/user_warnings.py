@@ -29,36 +29,20 @@ _PLAIN_ACTIONS = {"always", "all", "error", "ignore"}
 
 
 class Place(NamedTuple):
-    """A line of the user's.
-
-    Attributes
-    ----------
-    file : str
-    line : int
-    module : str
-    code : str
-        Digest of the code around it: in a console, each has a line 1.
-    """
+    """A line of the user's."""
 
     file: str
     line: int
     module: str
-    code: str
+    code: str  # digest of the code around it: in a console, each has a line 1
 
 
 class Origin(NamedTuple):
-    """Where work for another process comes from.
+    """Where work for another process comes from."""
 
-    Attributes
-    ----------
-    place : Place
-        The line that waits for it.
-    claims : str
-        Path that the names of folders begin with which stand for warnings given; who makes a folder
-        first, warns.
-    """
-
-    place: Place
+    place: Place  # the line that waits for it
+    # path that the names of folders begin with which stand for warnings given; who makes a folder
+    # first, warns
     claims: str
 
 

@@ -27,18 +27,10 @@ ALPHA_OF = {"quantile": "quantile_alpha", "huber": "huber_slope"}
 
 
 class Ignored(NamedTuple):
-    """What is said of a parameter that is not here: which values would change nothing.
+    """What is said of a parameter that is not here: which values would change nothing."""
 
-    Attributes
-    ----------
-    accepts : callable
-        Whether a value asks for what is done here anyway.
-    remedy : str
-        What to do with another value.
-    """
-
-    accepts: Callable[[Any], bool]
-    remedy: str
+    accepts: Callable[[Any], bool]  # whether a value asks for what is done here anyway
+    remedy: str  # what to do with another value
 
 
 def _one_of(*values: Any) -> Callable[[Any], bool]:

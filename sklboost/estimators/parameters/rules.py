@@ -19,23 +19,12 @@ Class = TypeVar("Class", bound=type)
 
 
 class Rule(NamedTuple):
-    """What a value must be.
+    """What a value must be."""
 
-    Attributes
-    ----------
-    kind : str
-        The type, as the documentation has it.
-    words : str
-        What follows "it must be".
-    holds : callable
-        The test.
-    read : callable
-        Brings a value to the form in which fits read it.
-    """
-
-    kind: str
-    words: str
-    holds: Callable[[Any], bool]
+    kind: str  # the type, as the documentation has it
+    words: str  # what follows "it must be"
+    holds: Callable[[Any], bool]  # the test
+    # brings a value to the form in which fits read it
     read: Callable[[Any], Any] = lambda value: value
 
 

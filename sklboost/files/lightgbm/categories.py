@@ -21,18 +21,11 @@ _MOST_DIGITS = 10
 
 
 class Categories(NamedTuple):
-    """The categories of a feature.
+    """The categories of a feature."""
 
-    Attributes
-    ----------
-    integers : ndarray of int64, shape (n_categories,)
-        LightGBM's, increasing: code k is the k-th of them.
-    encoding : Encoding
-        Of the values that users have.
-    """
-
+    # int64, shape (n_categories,): lightGBM's, increasing: code k is the k-th of them
     integers: np.ndarray
-    encoding: Encoding
+    encoding: Encoding  # of the values that users have
 
 
 def encode_categories(

@@ -11,22 +11,12 @@ _MOST = 2**31 - 1
 
 
 class Objective(NamedTuple):
-    """A loss of LightGBM that is here, too.
+    """A loss of LightGBM that is here, too."""
 
-    Attributes
-    ----------
-    name : str
-        Ours.
-    task : str
-    parameter : tuple of str or None
-        The names of its parameter there and here.
-    starts_at_root : bool
-        Whether training starts where the gradients of all rows add up to 0.
-    """
-
-    name: str
+    name: str  # ours
     task: str = "regression"
-    parameter: tuple[str, str] | None = None
+    parameter: tuple[str, str] | None = None  # the names of its parameter there and here
+    # whether training starts where the gradients of all rows add up to 0
     starts_at_root: bool = False
 
 
@@ -78,28 +68,14 @@ _DEFAULTS = {
 
 
 class Header(NamedTuple):
-    """What the header of a text model says.
-
-    Attributes
-    ----------
-    objective : Objective
-    n_outputs : int
-    sigmoid : float
-        What log-odds are, in raw scores; 1 for other losses.
-    is_forest : bool
-        Whether raw scores are the mean of the rounds.
-    names : list of str or None
-        Of the features; None if the user gave none.
-    infos : list of str
-        Of the features: ``[least:most]``, the categories ``2:0:1``, or ``none``.
-    """
+    """What the header of a text model says."""
 
     objective: Objective
     n_outputs: int
-    sigmoid: float
-    is_forest: bool
-    names: list[str] | None
-    infos: list[str]
+    sigmoid: float  # what log-odds are, in raw scores; 1 for other losses
+    is_forest: bool  # whether raw scores are the mean of the rounds
+    names: list[str] | None  # of the features; None if the user gave none
+    infos: list[str]  # of the features: ``[least:most]``, the categories ``2:0:1``, or ``none``
 
 
 def read_header(header: Section) -> Header:

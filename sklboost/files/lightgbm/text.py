@@ -42,21 +42,13 @@ _NO_ARRAYS: Mapping[str, Any] = MappingProxyType({})
 
 
 class ModelText(NamedTuple):
-    """The sections of a text model.
+    """The sections of a text model."""
 
-    Attributes
-    ----------
-    header, parameters : Section
-        Of texts.
-    trees : list of Section
-        Of arrays, int64 and float64.
-    pandas_categorical : Section
-        The categories of the pandas columns, in a list of lists; null if the file has none.
-    """
-
+    # of texts
     header: Section
     parameters: Section
-    trees: list[Section]
+    trees: list[Section]  # of arrays, int64 and float64
+    # the categories of the pandas columns, in a list of lists; null if the file has none
     pandas_categorical: Section
 
 

@@ -13,25 +13,16 @@ _LARGEST = 2**20
 
 
 class WrittenCategories(NamedTuple):
-    """The categories of a model, as LightGBM has them.
+    """The categories of a model, as LightGBM has them."""
 
-    Attributes
-    ----------
-    integers : list of ndarray of int64 or None
-        For each feature those of its known categories; None for a number.
-    codes : list of ndarray of int64 or None
-        Our codes of these.
-    others : list of int or None
-        Our code of all other numbers; None where these are missing values.
-    of_pandas : list of list
-        The values of the features that may be pandas columns of a categorical dtype, in their
-        order, whose places are the integers. In all other columns LightGBM takes the integers
-        themselves; so a category that is one has it for its place.
-    """
-
+    # list of ndarray of int64 or None: for each feature those of its known categories; None for a
+    # number
     integers: list[np.ndarray | None]
-    codes: list[np.ndarray | None]
-    others: list[int | None]
+    codes: list[np.ndarray | None]  # list of ndarray of int64 or None: our codes of these
+    others: list[int | None]  # our code of all other numbers; None where these are missing values
+    # the values of the features that may be pandas columns of a categorical dtype, in their order,
+    # whose places are the integers. In all other columns LightGBM takes the integers themselves; so
+    # a category that is one has it for its place.
     of_pandas: list[list[Any]]
 
 

@@ -4,23 +4,11 @@ from typing import NamedTuple
 
 
 class SharedObjective(NamedTuple):
-    """An objective of XGBoost that means the same here.
+    """An objective of XGBoost that means the same here."""
 
-    Attributes
-    ----------
-    section : str
-        The key of its parameters in XGBoost's files; empty: it has none.
-    parameter : str
-        Ours, of the same name there; empty: none.
-    is_list : bool
-        Whether there may be several values, such as ``[0.1,0.9]``.
-    written : dict of str to str
-        Parameters that only training reads.
-    """
-
-    section: str = ""
-    parameter: str = ""
-    is_list: bool = False
+    section: str = ""  # the key of its parameters in XGBoost's files; empty: it has none
+    parameter: str = ""  # ours, of the same name there; empty: none
+    is_list: bool = False  # whether there may be several values, such as ``[0.1,0.9]``
     written: dict[str, str] = {}  # noqa: RUF012, never modified
 
 

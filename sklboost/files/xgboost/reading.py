@@ -32,21 +32,11 @@ _REFUSED = {
 
 
 class Known(NamedTuple):
-    """What is known of a model beside its document.
+    """What is known of a model beside its document."""
 
-    Attributes
-    ----------
-    is_classifier : bool or None
-        None: the objective says it.
-    missing : float
-    settings : sequence of tuple of float
-        Pairs of learning rate and lambda that the training may have had.
-    parameters : dict of str to object
-        Of our estimators.
-    """
-
-    is_classifier: bool | None = None
+    is_classifier: bool | None = None  # None: the objective says it
     missing: float = np.nan
+    # pairs of learning rate and lambda that the training may have had
     settings: Sequence[tuple[float, float]] = ()
     parameters: dict[str, Any] = {}  # noqa: RUF012, never modified
 

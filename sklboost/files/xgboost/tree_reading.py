@@ -13,35 +13,25 @@ _MOST_NODES = 2**30
 
 
 class XGBoostTree(NamedTuple):
-    """A tree as it is in the file.
+    """A tree as it is in the file."""
 
-    Attributes
-    ----------
-    place : str
-        For errors.
-    left, right, feature : ndarray of int64, shape (n_nodes,)
-    threshold : ndarray of float64, shape (n_nodes,)
-    default_left : ndarray of bool, shape (n_nodes,)
-    weights : ndarray of float64, shape (n_nodes, n_tree_outputs)
-        Of inner nodes without the learning rate, of leaves with it; before leaves are renewed.
-    values : ndarray of float64, shape (n_nodes, n_tree_outputs)
-        The same, with the values that leaves add to raw scores.
-    cover, gain : ndarray of float64, shape (n_nodes,)
-    listed : dict of int to ndarray of int64
-        The categories that go right.
-    """
-
-    place: str
+    place: str  # for errors
+    # int64, shape (n_nodes,)
     left: np.ndarray
     right: np.ndarray
     feature: np.ndarray
-    threshold: np.ndarray
-    default_left: np.ndarray
+    threshold: np.ndarray  # float64, shape (n_nodes,)
+    default_left: np.ndarray  # bool, shape (n_nodes,)
+    # float64, shape (n_nodes, n_tree_outputs): of inner nodes without the learning rate, of leaves
+    # with it; before leaves are renewed
     weights: np.ndarray
+    # float64, shape (n_nodes, n_tree_outputs): the same, with the values that leaves add to raw
+    # scores
     values: np.ndarray
+    # float64, shape (n_nodes,)
     cover: np.ndarray
     gain: np.ndarray
-    listed: dict[int, np.ndarray]
+    listed: dict[int, np.ndarray]  # dict of int to ndarray of int64: the categories that go right
 
     def foreign(self, factor: float, rate: float, reg_lambda: float) -> ForeignTree:
         """Return the tree with its leaves multiplied by a factor, the weight of dart's rounds.

@@ -13,50 +13,23 @@ from sklboost.tree.predict.category_bits import listed_categories
 
 
 class GrownTree(NamedTuple):
-    """A tree before pruning, and what pruning left of it.
+    """A tree before pruning, and what pruning left of it."""
 
-    Attributes
-    ----------
-    number : int
-        Number of the tree in its model.
-    params : TreeParams
-    nodes : recarray of NODE_DTYPE, shape (n_nodes,)
-        Parents before their children.
-    sums : ndarray of float64, shape (n_nodes, n_tree_outputs, 3)
-        Leaf value as the tree was grown, G and H.
-    values : ndarray of float64, shape (n_nodes, n_tree_outputs)
-        Leaf values, after renewal.
-    parents : ndarray of int64, shape (n_nodes,)
-        -1 for the root.
-    depths : list of int
-        Number of splits above each node.
-    is_split : ndarray of bool, shape (n_nodes,)
-        Whether the node has a split in the model.
-    n_kept : int
-        Number of nodes of the model, which come first.
-    n_forgotten : int
-        Number of splits that pruning removed and that are not kept.
-    goes_by_gamma : ndarray of bool, shape (n_nodes,)
-        Whether gamma removes the split.
-    categories : dict of int to ndarray of int64
-        The codes that go left where a node is split on a category.
-    known : dict
-        What derivations of nodes have computed, for those of other nodes.
-    """
-
-    number: int
+    number: int  # number of the tree in its model
     params: TreeParams
-    nodes: np.recarray
+    nodes: np.recarray  # parents before their children
+    # float64, shape (n_nodes, n_tree_outputs, 3): leaf value as the tree was grown, G and H
     sums: np.ndarray
-    values: np.ndarray
-    parents: np.ndarray
-    depths: list[int]
-    is_split: np.ndarray
-    n_kept: int
-    n_forgotten: int
-    goes_by_gamma: np.ndarray
+    values: np.ndarray  # float64, shape (n_nodes, n_tree_outputs): leaf values, after renewal
+    parents: np.ndarray  # int64, shape (n_nodes,): -1 for the root
+    depths: list[int]  # number of splits above each node
+    is_split: np.ndarray  # bool, shape (n_nodes,): whether the node has a split in the model
+    n_kept: int  # number of nodes of the model, which come first
+    n_forgotten: int  # number of splits that pruning removed and that are not kept
+    goes_by_gamma: np.ndarray  # bool, shape (n_nodes,): whether gamma removes the split
+    # dict of int to ndarray of int64: the codes that go left where a node is split on a category
     categories: dict[int, np.ndarray]
-    known: dict[Any, Any]
+    known: dict[Any, Any]  # what derivations of nodes have computed, for those of other nodes
 
     @property
     def n_outputs(self) -> int:

@@ -14,51 +14,26 @@ _SAME = dict(rel_tol=1e-9, abs_tol=1e-300)
 
 
 class KnownOutput(NamedTuple):
-    """What is known of one output of a node.
+    """What is known of one output of a node."""
 
-    Attributes
-    ----------
-    gradient, hessian : float
-        G and H.
-    best : float or None
-        Leaf weight from G, H, lambda and alpha alone; None if it is 0 / 0.
-    weight : float
-        Leaf weight that the node had when splits were compared.
-    similarity : float
-        Twice what a leaf of that weight would remove from the loss.
-    is_plain : bool
-        Whether nothing but lambda and alpha has an influence on the leaf weight.
-    """
-
+    # G and H
     gradient: float
     hessian: float
-    best: float | None
-    weight: float
-    similarity: float
-    is_plain: bool
+    best: float | None  # leaf weight from G, H, lambda and alpha alone; None if it is 0 / 0
+    weight: float  # leaf weight that the node had when splits were compared
+    similarity: float  # twice what a leaf of that weight would remove from the loss
+    is_plain: bool  # whether nothing but lambda and alpha has an influence on the leaf weight
 
 
 class NodeOutput(NamedTuple):
-    """One output of a node in a derivation.
-
-    Attributes
-    ----------
-    tree : GrownTree
-    names : ModelNames
-    node : int
-    output : int
-    side : str
-        "this node", "the left child" or "the right child".
-    suffix : str
-        Of its symbols, such as ``"_L"`` or with several outputs ``"_L,1"``.
-    """
+    """One output of a node in a derivation."""
 
     tree: GrownTree
     names: ModelNames
     node: int
     output: int
-    side: str
-    suffix: str
+    side: str  # "this node", "the left child" or "the right child"
+    suffix: str  # of its symbols, such as ``"_L"`` or with several outputs ``"_L,1"``
 
     @property
     def known(self) -> KnownOutput:

@@ -23,32 +23,18 @@ _PLAIN = Encoding()
 
 
 class ModelNames(NamedTuple):
-    """Names, and what the numbers of a model mean.
-
-    Attributes
-    ----------
-    features : sequence of str
-    categories : sequence
-        For each feature that is a category, for each of its codes the categories that have it; may
-        be empty for all others.
-    outputs : sequence of str
-        Such as ``"class 'b'"``; of a single output may be empty.
-    loss : Loss
-    notes : tuple of str
-        Sentences on all trees of the model.
-    encodings : sequence of Encoding, optional
-        How the values of each feature became numbers. None: they are numbers.
-    is_foreign : bool
-        Whether another library has trained the model, by rules of its own.
-    """
+    """Names, and what the numbers of a model mean."""
 
     features: Sequence[str]
+    # for each feature that is a category, for each of its codes the categories that have it; may be
+    # empty for all others
     categories: Sequence[Sequence[Sequence[Any]]]
-    outputs: Sequence[str]
+    outputs: Sequence[str]  # such as ``"class 'b'"``; of a single output may be empty
     loss: Loss
-    notes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()  # sentences on all trees of the model
+    # how the values of each feature became numbers. None: they are numbers.
     encodings: Sequence[Encoding] | None = None
-    is_foreign: bool = False
+    is_foreign: bool = False  # whether another library has trained the model, by rules of its own
 
     @property
     def has_residuals(self) -> bool:

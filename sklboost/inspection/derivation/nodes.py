@@ -28,22 +28,14 @@ _UNKNOWN_SUMS = (
 
 
 class NodeRows(NamedTuple):
-    """Rows that reach a node, from data that is given for its derivation.
+    """Rows that reach a node, from data that is given for its derivation."""
 
-    Attributes
-    ----------
-    is_here : ndarray of bool, shape (n_given,)
-        Which rows of the data reach the node.
-    gradients, hessians : ndarray of float64, shape (n_tree_outputs, n_given) or (0, 0)
-        Before the round of the tree, times their weights. Empty: not known.
-    why_unknown : str
-        A sentence for that.
-    """
-
-    is_here: np.ndarray
+    is_here: np.ndarray  # bool, shape (n_given,): which rows of the data reach the node
+    # float64, shape (n_tree_outputs, n_given) or (0, 0): before the round of the tree, times their
+    # weights. Empty: not known.
     gradients: np.ndarray
     hessians: np.ndarray
-    why_unknown: str
+    why_unknown: str  # A sentence for that
 
 
 def derive_node(

@@ -28,35 +28,17 @@ _MOST_LINES = 25
 
 
 class Row(NamedTuple):
-    """A row and what the model makes of it.
+    """A row and what the model makes of it."""
 
-    Attributes
-    ----------
-    values : ndarray of float64, shape (n_features,)
-        Codes of categories, NaN for missing values.
-    leaves : ndarray of int, shape (n_trees,)
-    start : ndarray of float64, shape (n_outputs,)
-        Raw scores before the first tree.
-    has_margin : bool
-        Whether these are the user's.
-    shift : ndarray of float64, shape (n_outputs,)
-        What is added to raw scores after training.
-    trees : range
-        Those that are used.
-    predictions : ndarray of float64, shape (n_predictions,)
-        Probabilities of the classes for a classifier that has them.
-    conclusion : str
-        A last sentence, such as the predicted class.
-    """
-
-    values: np.ndarray
-    leaves: np.ndarray
-    start: np.ndarray
-    has_margin: bool
-    shift: np.ndarray
-    trees: range
+    values: np.ndarray  # float64, shape (n_features,): codes of categories, NaN for missing values
+    leaves: np.ndarray  # int, shape (n_trees,)
+    start: np.ndarray  # float64, shape (n_outputs,): raw scores before the first tree
+    has_margin: bool  # whether these are the user's
+    shift: np.ndarray  # float64, shape (n_outputs,): what is added to raw scores after training
+    trees: range  # those that are used
+    # float64, shape (n_predictions,): probabilities of the classes for a classifier that has them
     predictions: np.ndarray
-    conclusion: str
+    conclusion: str  # A last sentence, such as the predicted class
 
 
 class _Scores:

@@ -19,25 +19,12 @@ _LARGEST, _SMALLEST = 1e10, 1e-3
 
 
 class Step(NamedTuple):
-    """One equation.
+    """One equation."""
 
-    Attributes
-    ----------
-    name : str
-        What is computed, in words.
-    symbol : str
-        Its symbol in later formulas. Empty: none has it.
-    formula : str
-        Empty for a number that is not computed from others.
-    values : mapping of str to float
-        Values of the symbols of the formula.
-    result : float
-    """
-
-    name: str
-    symbol: str
-    formula: str
-    values: Mapping[str, float]
+    name: str  # what is computed, in words
+    symbol: str  # its symbol in later formulas. Empty: none has it.
+    formula: str  # empty for a number that is not computed from others
+    values: Mapping[str, float]  # values of the symbols of the formula
     result: float
 
     def __str__(self) -> str:

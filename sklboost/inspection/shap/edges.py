@@ -43,27 +43,16 @@ STAYS = np.uint8(2)  # no split does: the row meets the edge's condition
 
 
 class Edges(NamedTuple):
-    """The trees of a model, each in the order root, left branch, right branch.
+    """The trees of a model, each in the order root, left branch, right branch."""
 
-    Attributes
-    ----------
-    edges : recarray of EDGE_DTYPE, shape (n_nodes_of_all_trees,)
-        The first of each tree is its root, to which no edge leads.
-    starts : ndarray of int64, shape (n_trees + 1,)
-        Tree t owns ``edges[starts[t]:starts[t + 1]]``.
-    values : ndarray of float64, shape (n_tree_outputs, n_nodes_of_all_trees)
-        Leaf values, in the model's order of nodes.
-    bits : CategoryBits
-        Of the splits on categories, in the same order.
-    features : ndarray of int64, shape (n_columns,)
-        The features that occur.
-    """
-
-    edges: np.recarray
+    edges: np.recarray  # the first of each tree is its root, to which no edge leads
+    # int64, shape (n_trees + 1,): tree t owns ``edges[starts[t]:starts[t + 1]]``
     starts: np.ndarray
+    # float64, shape (n_tree_outputs, n_nodes_of_all_trees): leaf values, in the model's order of
+    # nodes
     values: np.ndarray
-    bits: CategoryBits
-    features: np.ndarray
+    bits: CategoryBits  # of the splits on categories, in the same order
+    features: np.ndarray  # int64, shape (n_columns,): the features that occur
 
 
 @np.errstate(all="ignore")

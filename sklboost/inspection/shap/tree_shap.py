@@ -26,43 +26,31 @@ LANES = 64
 
 
 class ShapScratch(NamedTuple):
-    """What a walk writes on the way; the first axis is threads.
+    """What a walk writes on the way; the first axis is threads."""
 
-    Attributes
-    ----------
-    states : ndarray of uint8, shape (n_threads, n_nodes, n_block_rows)
-        Of the explained rows.
-    background : ndarray of uint8, shape (n_threads, n_nodes, n_backgrounds)
-        Of the background rows.
-    tables : ndarray of float64, shape (n_threads, n_tables, n_points, N_PLACES)
-        One for each edge, or for each state of a background row.
-    products : ndarray of float64, shape (n_threads, max_depth + 1, n_points, LANES)
-        Of the factors on the way to the current node.
-    sums : ndarray of float64, shape (n_threads, max_depth + 1, n_tree_outputs, n_points, LANES)
-        Over the leaves visited so far below each node on this way.
-    path : ndarray of int64, shape (n_threads, 2, max_depth + 1)
-        The nodes on this way, and 1 where an edge below has the feature of the edge to them.
-    """
-
-    states: np.ndarray
+    states: np.ndarray  # uint8, shape (n_threads, n_nodes, n_block_rows): of the explained rows
+    # uint8, shape (n_threads, n_nodes, n_backgrounds): of the background rows
     background: np.ndarray
+    # float64, shape (n_threads, n_tables, n_points, N_PLACES): one for each edge, or for each state
+    # of a background row
     tables: np.ndarray
+    # float64, shape (n_threads, max_depth + 1, n_points, LANES): of the factors on the way to the
+    # current node
     products: np.ndarray
+    # float64, shape (n_threads, max_depth + 1, n_tree_outputs, n_points, LANES): over the leaves
+    # visited so far below each node on this way
     sums: np.ndarray
+    # int64, shape (n_threads, 2, max_depth + 1): the nodes on this way, and 1 where an edge below
+    # has the feature of the edge to them
     path: np.ndarray
 
 
 class Contributions(NamedTuple):
-    """What features and pairs of features add to raw scores.
+    """What features and pairs of features add to raw scores."""
 
-    Attributes
-    ----------
-    single : ndarray of float64, shape (n_outputs, n_columns, n_rows)
-    pairs : ndarray of float64, shape (n_outputs, n_columns, n_columns, n_rows), or 0 rows
-        An interaction is divided in any way between (i, k) and (k, i). 0 rows: not computed.
-    """
-
-    single: np.ndarray
+    single: np.ndarray  # float64, shape (n_outputs, n_columns, n_rows)
+    # float64, shape (n_outputs, n_columns, n_columns, n_rows), or 0 rows: an interaction is divided
+    # in any way between (i, k) and (k, i). 0 rows: not computed.
     pairs: np.ndarray
 
 

@@ -44,50 +44,35 @@ class RiskSets(NamedTuple):
 
     A *step* is an event time of a stratum; before its first, each stratum has a step at which
     nothing happens. Steps are in the order of strata, and of time in each.
-
-    Attributes
-    ----------
-    last, before : ndarray of int64, shape (n_samples,)
-        The last step at which a row is at risk, and the last at which it is not yet.
-    is_event : ndarray of bool, shape (n_samples,)
-        Whether the row has its event, which is at its last step.
-    by_last, by_before : ndarray of int64, shape (n_samples,)
-        The rows, sorted by these.
-    last_starts, before_starts : ndarray of int64, shape (n_steps + 1,)
-        Where those of a step begin.
-    strata : ndarray of int64, shape (n_strata + 1,)
-        Where the steps of a stratum begin.
-    times : ndarray of float64, shape (n_steps,)
-        Event times; -inf for the first step of each stratum.
     """
 
+    # int64, shape (n_samples,): the last step at which a row is at risk, and the last at which it
+    # is not yet
     last: np.ndarray
     before: np.ndarray
+    # bool, shape (n_samples,): whether the row has its event, which is at its last step
     is_event: np.ndarray
+    # int64, shape (n_samples,): the rows, sorted by these
     by_last: np.ndarray
     by_before: np.ndarray
+    # int64, shape (n_steps + 1,): where those of a step begin
     last_starts: np.ndarray
     before_starts: np.ndarray
-    strata: np.ndarray
+    strata: np.ndarray  # int64, shape (n_strata + 1,): where the steps of a stratum begin
+    # float64, shape (n_steps,): event times; -inf for the first step of each stratum
     times: np.ndarray
 
 
 class Hazards(NamedTuple):
-    """Cumulative hazards of rows whose raw score is the largest of their stratum.
+    """Cumulative hazards of rows whose raw score is the largest of their stratum."""
 
-    Attributes
-    ----------
-    sums : ndarray of float64, shape (2, n_steps)
-        Up to and with each step, as a number and what rounding has cost it.
-    tied : ndarray of float64, shape (n_steps,)
-        By how much less the rows with an event at a step count in it (Efron).
-    tops : ndarray of float64, shape (n_strata,)
-        The largest raw scores.
-    """
-
+    # float64, shape (2, n_steps): up to and with each step, as a number and what rounding has cost
+    # it
     sums: np.ndarray
+    # float64, shape (n_steps,): by how much less the rows with an event at a step count in it
+    # (Efron)
     tied: np.ndarray
-    tops: np.ndarray
+    tops: np.ndarray  # float64, shape (n_strata,): the largest raw scores
 
 
 def risk_sets(y: np.ndarray) -> RiskSets:

@@ -38,87 +38,53 @@ _INVERSE_LOG_2 = 1.4426950408889634
 
 
 class LambdaRules(NamedTuple):
-    """Which pairs are taken, and what they weigh.
+    """Which pairs are taken, and what they weigh."""
 
-    Attributes
-    ----------
-    metric : int
-        Whose change weighs a pair: ``OF_NDCG``, ``OF_PRECISION``, or ``OF_PAIRS``: all weigh 1.
-    takes_top : int
-        1: pairs of each of the first `n_pairs` documents of the ranking with all below it. 0: of
-        each document with `n_pairs` that are drawn among those of other relevance.
-    n_pairs : int
-    is_normalized : int
-        1: sums of a query grow with their logarithm, or are divided by `n_pairs` if pairs are
-        drawn.
-    divides_by_difference : int
-        1: w is divided by the difference of scores.
-    exponent : float
-        Of the ratios of positions; negative: positions are not looked at.
-    """
-
+    # whose change weighs a pair: ``OF_NDCG``, ``OF_PRECISION``, or ``OF_PAIRS``: all weigh 1
     metric: int
+    # 1: pairs of each of the first `n_pairs` documents of the ranking with all below it. 0: of each
+    # document with `n_pairs` that are drawn among those of other relevance.
     takes_top: int
     n_pairs: int
+    # 1: sums of a query grow with their logarithm, or are divided by `n_pairs` if pairs are drawn
     is_normalized: int
-    divides_by_difference: int
-    exponent: float
+    divides_by_difference: int  # 1: w is divided by the difference of scores
+    exponent: float  # of the ratios of positions; negative: positions are not looked at
 
 
 class Listing(NamedTuple):
-    """What is known of the documents before there are scores, in the order of ``queries.rows``.
-
-    Attributes
-    ----------
-    queries : Queries
-    gains : ndarray of float64, shape (n_samples,)
-        What each document adds to its query's NDCG at the first position.
-    discounts : ndarray of float64, shape (longest query,)
-        Factor of that at each position.
-    by_label : ndarray of int64, shape (n_samples,) or (0,)
-        Places of the documents in their query, from the most relevant to the least.
-    equals : ndarray of int64, shape (2, n_samples) or (2, 0)
-        Where in that order the documents begin, and end, that are as relevant as this one.
-    """
+    """What is known of the documents before there are scores, in the order of ``queries.rows``."""
 
     queries: Queries
+    # float64, shape (n_samples,): what each document adds to its query's NDCG at the first position
     gains: np.ndarray
-    discounts: np.ndarray
+    discounts: np.ndarray  # float64, shape (longest query,): factor of that at each position
+    # int64, shape (n_samples,) or (0,): places of the documents in their query, from the most
+    # relevant to the least
     by_label: np.ndarray
+    # int64, shape (2, n_samples) or (2, 0): where in that order the documents begin, and end, that
+    # are as relevant as this one
     equals: np.ndarray
 
 
 class Positions(NamedTuple):
-    """How positions bias clicks, and the losses this is estimated from; without rows if not asked.
+    """How positions bias clicks, and losses to estimate that from; without rows if not asked."""
 
-    Attributes
-    ----------
-    ratios : ndarray of float64, shape (2, n_positions)
-        t+ and t-: how likely a relevant document is clicked at a position, and an irrelevant one
-        not, relative to the first position.
-    losses : ndarray of float64, shape (2, n_samples)
-        Of pairs: by the document of higher relevance divided by the t- of the other, by that of
-        lower relevance divided by the t+ of the other.
-    weight : ndarray of float64, shape (n_queries,)
-    """
-
+    # float64, shape (2, n_positions): t+ and t-: how likely a relevant document is clicked at a
+    # position, and an irrelevant one not, relative to the first position
     ratios: np.ndarray
+    # float64, shape (2, n_samples): of pairs: by the document of higher relevance divided by the t-
+    # of the other, by that of lower relevance divided by the t+ of the other
     losses: np.ndarray
-    weight: np.ndarray
+    weight: np.ndarray  # float64, shape (n_queries,)
 
 
 class Ranking(NamedTuple):
-    """A query's documents in the order of their scores, and what their pairs add up to.
+    """A query's documents in the order of their scores, and what their pairs add up to."""
 
-    Attributes
-    ----------
-    order : ndarray of int64, shape (3, longest query)
-        Place in the query of each rank; scratch; rank of each place.
-    numbers : ndarray of float64, shape (N_NUMBERS, longest query)
-        Of each rank, see the functions below.
-    """
-
+    # int64, shape (3, longest query): place in the query of each rank; scratch; rank of each place
     order: np.ndarray
+    # float64, shape (N_NUMBERS, longest query): of each rank, see the functions below
     numbers: np.ndarray
 
 

@@ -18,28 +18,14 @@ _NAME = re.compile(r"(\w+)(?:@(\d+))?(-?)")
 
 
 class Top(NamedTuple):
-    """The documents of all queries, query by query, in the order of predictions.
+    """The documents of all queries, query by query, in the order of predictions."""
 
-    Attributes
-    ----------
-    labels : ndarray of float64, shape (n_samples,)
-    best : ndarray of float64, shape (n_samples,)
-        The same relevances from high to low.
-    ranks : ndarray of int64, shape (n_samples,)
-        From 0, within the query.
-    starts : ndarray of int64, shape (n_queries,)
-    most : float
-        The number of documents that are looked at.
-    is_exponential : bool
-        Whether gains are ``2^relevance - 1``.
-    """
-
-    labels: np.ndarray
-    best: np.ndarray
-    ranks: np.ndarray
-    starts: np.ndarray
-    most: float
-    is_exponential: bool
+    labels: np.ndarray  # float64, shape (n_samples,)
+    best: np.ndarray  # float64, shape (n_samples,): the same relevances from high to low
+    ranks: np.ndarray  # int64, shape (n_samples,): from 0, within the query
+    starts: np.ndarray  # int64, shape (n_queries,)
+    most: float  # the number of documents that are looked at
+    is_exponential: bool  # whether gains are ``2^relevance - 1``
 
     def add(self, values: np.ndarray) -> np.ndarray:
         """Return the sums of each query over the documents that are looked at."""

@@ -14,22 +14,15 @@ from sklboost.objectives.domains import no_rows
 
 
 class _Orders(NamedTuple):
-    """Rows of a stratum, in the orders in which :func:`_count_pairs` comes to them.
+    """Rows of a stratum, in the orders in which :func:`_count_pairs` comes to them."""
 
-    Attributes
-    ----------
-    ends, begins, entries : ndarray of int64
-        From the latest on: rows whose event was before some time, by that time; all rows, by the
-        time up to which they had none; rows that were not observed from the start, by when they
-        were.
-    ranks : ndarray of int64, shape (n_samples,)
-        Of the risks, from 1.
-    """
-
+    # int64: from the latest on: rows whose event was before some time, by that time; all rows, by
+    # the time up to which they had none; rows that were not observed from the start, by when they
+    # were
     ends: np.ndarray
     begins: np.ndarray
     entries: np.ndarray
-    ranks: np.ndarray
+    ranks: np.ndarray  # int64, shape (n_samples,): of the risks, from 1
 
 
 def concordance(y: np.ndarray, risk: np.ndarray, weight: np.ndarray) -> float:

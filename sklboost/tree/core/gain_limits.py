@@ -36,23 +36,16 @@ _FINE = 2.0**20
 
 
 class Blocks(NamedTuple):
-    """The blocks of the feature that a thread searches, or, with one axis more, of all threads.
+    """The blocks of the feature that a thread searches, or, with one axis more, of all threads."""
 
-    Attributes
-    ----------
-    last : ndarray of int64, shape (2 * BLOCK_BINS,)
-        The cells of the last block if that is cut short, and zeros behind them.
-    sums : ndarray of int64, shape (n_blocks + 1,)
-        Packed sum of all cells before each block, and of all.
-    positive_sums : ndarray of int64, shape (n_blocks,)
-        That of each block's cells whose gradient is not negative.
-    limits : ndarray of float64, shape (2, n_blocks)
-        Of each block, with missing values right and left.
-    """
-
+    # int64, shape (2 * BLOCK_BINS,): the cells of the last block if that is cut short, and zeros
+    # behind them
     last: np.ndarray
+    # int64, shape (n_blocks + 1,): packed sum of all cells before each block, and of all
     sums: np.ndarray
+    # int64, shape (n_blocks,): that of each block's cells whose gradient is not negative
     positive_sums: np.ndarray
+    # float64, shape (2, n_blocks): of each block, with missing values right and left
     limits: np.ndarray
 
 
@@ -107,31 +100,19 @@ class LimitTerms(NamedTuple):
     """What the limits of a node's gains have in common, with room for rounding errors.
 
     Hessians and lambda are in integer units.
-
-    Attributes
-    ----------
-    divisor : float
-        ``D = H + 2 lambda``.
-    slope : float
-        ``G / D``.
-    reg_lambda : float
-        Rounded down to a multiple of 2^-20. Below 2^31, D, L and R are then exact: where R is
-        small, a rounding error of D would be large beside it. From 2^31 on R is never that small.
-    least_hessian, most_hessian : float
-        Of a left side that is allowed.
-    unit : float
-        Of a similarity.
-    rest : float
-        ``G^2 / D`` minus the node's similarity, not in integer units; infinite if the numbers are
-        too large or too small for limits.
     """
 
-    divisor: float
-    slope: float
+    divisor: float  # ``D = H + 2 lambda``
+    slope: float  # ``G / D``
+    # rounded down to a multiple of 2^-20. Below 2^31, D, L and R are then exact: where R is small,
+    # a rounding error of D would be large beside it. From 2^31 on R is never that small.
     reg_lambda: float
+    # of a left side that is allowed
     least_hessian: float
     most_hessian: float
-    unit: float
+    unit: float  # of a similarity
+    # ``G^2 / D`` minus the node's similarity, not in integer units; infinite if the numbers are too
+    # large or too small for limits
     rest: float
 
 

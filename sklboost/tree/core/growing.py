@@ -45,45 +45,23 @@ class TreeKeys(NamedTuple):
 
 
 class Draws(NamedTuple):
-    """What a tree is grown on besides the bins of all features, and the keys of its draws.
-
-    Attributes
-    ----------
-    keys : TreeKeys
-    gradients : Gradients
-        The derivatives once they are quantised.
-    rows : RowSample
-    columns : ColumnSample
-    bins : HistogramBins
-        What histograms are built from.
-    roots : SharedRoots
-        Where the root histograms of several trees are built together.
-    lane : int
-        Of the tree in these; -1: it adds up its root's rows itself.
-    """
+    """What a tree is grown on besides the bins of all features, and the keys of its draws."""
 
     keys: TreeKeys
-    gradients: Gradients
+    gradients: Gradients  # the derivatives once they are quantised
     rows: "RowSample"
     columns: "ColumnSample"
-    bins: "HistogramBins"
-    roots: "SharedRoots"
-    lane: np.int64
+    bins: "HistogramBins"  # what histograms are built from
+    roots: "SharedRoots"  # where the root histograms of several trees are built together
+    lane: np.int64  # of the tree in these; -1: it adds up its root's rows itself
 
 
 class Scores(NamedTuple):
-    """The raw scores that leaf values are added to, and what renews these values before.
+    """The raw scores that leaf values are added to, and what renews these values before."""
 
-    Attributes
-    ----------
-    raw_score : ndarray of float64, shape (n_outputs, n_samples)
-        Of the outputs that the tree has values for.
-    renewal : Renewal
-        Empty: leaf values stay as they are.
-    """
-
+    # float64, shape (n_outputs, n_samples): of the outputs that the tree has values for
     raw_score: np.ndarray
-    renewal: "Renewal"
+    renewal: "Renewal"  # empty: leaf values stay as they are
 
 
 @kernel

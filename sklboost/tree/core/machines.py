@@ -25,30 +25,18 @@ MAGNITUDES = np.int64(3)  # counts of the magnitudes of rows, by which they are 
 
 
 class Machines(NamedTuple):
-    """All machines of a fit, as one of them has them.
+    """All machines of a fit, as one of them has them."""
 
-    Attributes
-    ----------
-    size : int
-        Number of machines; 1: nothing is exchanged.
-    n_samples : int
-        Rows of all machines.
-    first_column, stop_column : int
-        The columns whose cells this machine adds up over all machines, and searches for splits.
-    first_rows : ndarray of int64, shape (n_blocks,)
-        Number of the first row of each block of this machine, among the rows of all.
-    address : int
-        Of the function that exchanges, as :func:`call_exchange` takes it.
-    failed : ndarray of int64, shape (1,)
-        1 once an exchange has failed: then no tree that is being grown is of use.
-    """
-
-    size: int
-    n_samples: int
+    size: int  # number of machines; 1: nothing is exchanged
+    n_samples: int  # rows of all machines
+    # the columns whose cells this machine adds up over all machines, and searches for splits
     first_column: int
     stop_column: int
+    # int64, shape (n_blocks,): number of the first row of each block of this machine, among the
+    # rows of all
     first_rows: np.ndarray
-    address: Any
+    address: Any  # of the function that exchanges, as :func:`call_exchange` takes it
+    # int64, shape (1,): 1 once an exchange has failed: then no tree that is being grown is of use
     failed: np.ndarray
 
 

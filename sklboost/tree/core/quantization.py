@@ -38,31 +38,23 @@ LANES = 4
 
 
 class Derivatives(NamedTuple):
-    """The derivatives of a loss for each row, not yet multiplied by the weight.
+    """The derivatives of a loss for each row, not yet multiplied by the weight."""
 
-    Attributes
-    ----------
-    gradient, hessian : ndarray of float32, shape (n_outputs, n_samples)
-        Filled anew before each round, in `units`. A tree is grown on one output's or, if its leaves
-        have a value for each output, on all.
-    weight : ndarray of float64, shape (n_samples,) or (0,)
-        The weights divided by `weight_scale`. Empty: every row has weight 1.
-    weight_scale : float
-        A power of two, 1 unless the weights are large. Without it large weights would leave the
-        integers few values, since a row's gradient is rounded before it is multiplied.
-    rounding_room : float
-        How much rounding can add to the sum of all rows, in integers: the sum of `weight`, plus 1
-        for each row whose weight is not a whole number (it is rounded twice).
-    units : ndarray of float64, shape (n_outputs, 2)
-        What 1 stands for in `gradient` and in `hessian`, powers of two: not 1 where a user's loss
-        gives numbers that are far from 1.
-    """
-
+    # float32, shape (n_outputs, n_samples): filled anew before each round, in `units`. A tree is
+    # grown on one output's or, if its leaves have a value for each output, on all.
     gradient: np.ndarray
     hessian: np.ndarray
+    # float64, shape (n_samples,) or (0,): the weights divided by `weight_scale`. Empty: every row
+    # has weight 1.
     weight: np.ndarray
+    # A power of two, 1 unless the weights are large. Without it large weights would leave the
+    # integers few values, since a row's gradient is rounded before it is multiplied.
     weight_scale: float
+    # how much rounding can add to the sum of all rows, in integers: the sum of `weight`, plus 1 for
+    # each row whose weight is not a whole number (it is rounded twice)
     rounding_room: float
+    # float64, shape (n_outputs, 2): what 1 stands for in `gradient` and in `hessian`, powers of
+    # two: not 1 where a user's loss gives numbers that are far from 1
     units: np.ndarray
 
 

@@ -51,37 +51,20 @@ class Search(NamedTuple):
 
 
 class SearchTask(NamedTuple):
-    """One thread's search for the best split of a node among some of the features.
-
-    Attributes
-    ----------
-    number : int
-    rank : int
-        Of the thread.
-    node : int
-    total : int
-        Packed sum of the node's rows, of the first output.
-    similarity : float
-        Of the node as a leaf.
-    limit_terms : LimitTerms
-    histogram : ndarray of int64, shape (n_cells * n_lanes,)
-        The node's, of the first strip of outputs.
-    sums, gains : ndarray
-        The thread's rows of :class:`SearchScratch`.
-    blocks : Blocks
-        The thread's.
-    """
+    """One thread's search for the best split of a node among some of the features."""
 
     number: int
-    rank: int
+    rank: int  # of the thread
     node: int
-    total: int
-    similarity: float
+    total: int  # packed sum of the node's rows, of the first output
+    similarity: float  # of the node as a leaf
     limit_terms: LimitTerms
+    # int64, shape (n_cells * n_lanes,): the node's, of the first strip of outputs
     histogram: np.ndarray
+    # the thread's rows of :class:`SearchScratch`
     sums: np.ndarray
     gains: np.ndarray
-    blocks: Blocks
+    blocks: Blocks  # the thread's
 
 
 @kernel

@@ -109,45 +109,25 @@ COUNTS_DTYPE = np.dtype(
 
 
 class GrowingTree(NamedTuple):
-    """The nodes of a tree and the state of its growth.
-
-    Attributes
-    ----------
-    nodes : recarray of NODE_DTYPE, shape (capacity,)
-    growth : recarray of GROWTH_DTYPE, shape (capacity,)
-    splits : recarray of SPLIT_DTYPE, shape (capacity,)
-    categories : ndarray of uint16, shape (capacity, most_listed)
-        Those that the splits list.
-    outputs : recarray of GROWING_OUTPUT_DTYPE, shape (capacity, n_outputs)
-        What the nodes have of each output that the tree is grown for.
-    sums : ndarray of int64, shape (capacity, 2, n_sums)
-        Packed sum of the rows of a node, and of those that its best split sends left: of each
-        output and then, where rows are counted, their number.
-    counts : recarray of COUNTS_DTYPE, shape (1,)
-    open_nodes : ndarray of int64, shape (capacity,)
-        ``open_nodes[first_open:stop_open]`` have a split that has not been made yet: a queue, or
-        best first a heap.
-    open_gains : ndarray of float64, shape (capacity,)
-        The gains of these splits.
-    frontier : ndarray of int64, shape (capacity,)
-        The nodes being split now.
-    searched : ndarray of int64, shape (capacity,)
-        Their children whose best split is being looked for.
-    values : ndarray of float64, shape (n_outputs, capacity)
-        What is added for the rows of a node in the end.
-    """
+    """The nodes of a tree and the state of its growth."""
 
     nodes: np.recarray
     growth: np.recarray
     splits: np.recarray
-    categories: np.ndarray
-    outputs: np.recarray
+    categories: np.ndarray  # uint16, shape (capacity, most_listed): those that the splits list
+    outputs: np.recarray  # what the nodes have of each output that the tree is grown for
+    # int64, shape (capacity, 2, n_sums): packed sum of the rows of a node, and of those that its
+    # best split sends left: of each output and then, where rows are counted, their number
     sums: np.ndarray
     counts: np.recarray
+    # int64, shape (capacity,): ``open_nodes[first_open:stop_open]`` have a split that has not been
+    # made yet: a queue, or best first a heap
     open_nodes: np.ndarray
-    open_gains: np.ndarray
-    frontier: np.ndarray
+    open_gains: np.ndarray  # float64, shape (capacity,): the gains of these splits
+    frontier: np.ndarray  # int64, shape (capacity,): the nodes being split now
+    # int64, shape (capacity,): their children whose best split is being looked for
     searched: np.ndarray
+    # float64, shape (n_outputs, capacity): what is added for the rows of a node in the end
     values: np.ndarray
 
 
@@ -192,91 +172,64 @@ class HistogramPool(NamedTuple):
     """Histograms: one int64 a cell, the packed sum of the gradients of the rows in it.
 
     In trees of several outputs a cell has four, side by side, as in ``Gradients.strips``.
-
-    Attributes
-    ----------
-    histograms : ndarray of int64, shape (n_slots, n_strips, n_cells * n_lanes)
-    starts : ndarray of int64, shape (n_columns + 1,)
-        Column c has the numbers ``starts[c]`` to ``starts[c + 1]``, excluded, of a histogram.
-    columns, n_columns : ndarray of int64, shapes (n_columns,), (1,)
-        The first so many columns are built, in order.
-    members, cells : ndarray of int64, shapes (n_built + 1,), (2, n_built)
-        As in ``BuiltColumns``, each column having one member.
-    free_slots : ndarray of int64, shape (n_slots,)
-        A stack of ``counts.n_free`` numbers.
-    builds : recarray of BUILD_DTYPE, shape (capacity * n_strips,)
-    accumulators : ndarray of int64, shape (n_threads, 1 + n_shared, n_built * width)
-        Where rows are added up, all columns being given the same room. Number 0 is for a
-        histogram that one thread builds alone, the others are its parts of those that several
-        build. All 0 between two builds.
-    accumulator_used : ndarray of int64, shape (n_threads, 1 + n_shared)
-        0 where nothing has been added.
-    in_order : int
-        1: all histograms are built block by block of the rows, which are then read once, from a
-        disk; 0: only large ones, if there are several threads.
     """
 
-    histograms: np.ndarray
+    histograms: np.ndarray  # int64, shape (n_slots, n_strips, n_cells * n_lanes)
+    # int64, shape (n_columns + 1,): column c has the numbers ``starts[c]`` to ``starts[c + 1]``,
+    # excluded, of a histogram
     starts: np.ndarray
+    # int64, shapes (n_columns,), (1,): the first so many columns are built, in order
     columns: np.ndarray
     n_columns: np.ndarray
+    # int64, shapes (n_built + 1,), (2, n_built): as in ``BuiltColumns``, each column having one
+    # member
     members: np.ndarray
     cells: np.ndarray
-    free_slots: np.ndarray
+    free_slots: np.ndarray  # int64, shape (n_slots,): A stack of ``counts.n_free`` numbers
     builds: np.recarray
+    # int64, shape (n_threads, 1 + n_shared, n_built * width): where rows are added up, all columns
+    # being given the same room. Number 0 is for a histogram that one thread builds alone, the
+    # others are its parts of those that several build. All 0 between two builds.
     accumulators: np.ndarray
+    # int64, shape (n_threads, 1 + n_shared): 0 where nothing has been added
     accumulator_used: np.ndarray
+    # 1: all histograms are built block by block of the rows, which are then read once, from a disk;
+    # 0: only large ones, if there are several threads
     in_order: int
 
 
 class SearchScratch(NamedTuple):
-    """What split search writes on the way.
+    """What split search writes on the way."""
 
-    Attributes
-    ----------
-    candidates : recarray of SPLIT_DTYPE, shape (n_tasks,)
-        Best split of each task.
-    best : recarray of SPLIT_DTYPE, shape (n_threads, FAR_APART)
-        The first of each row: the best split so far of the task that a thread is at.
-    sums : ndarray of int64, shape (n_threads, n_bins + BLOCK_BINS)
-        Packed sum of the occupied bins before each, or of all bins before each of a block.
-    gains : ndarray of float64, shape (n_threads, 2, n_bins + BLOCK_BINS)
-        Gain of a split before each of them, with missing values right and left.
-    blocks : Blocks
-    """
-
-    candidates: np.recarray
+    candidates: np.recarray  # best split of each task
+    # the first of each row: the best split so far of the task that a thread is at
     best: np.recarray
+    # int64, shape (n_threads, n_bins + BLOCK_BINS): packed sum of the occupied bins before each, or
+    # of all bins before each of a block
     sums: np.ndarray
+    # float64, shape (n_threads, 2, n_bins + BLOCK_BINS): gain of a split before each of them, with
+    # missing values right and left
     gains: np.ndarray
     blocks: Blocks
 
 
 class OptionScratch(NamedTuple):
-    """What split search writes for all but plain features.
+    """What split search writes for all but plain features."""
 
-    Attributes
-    ----------
-    bins : ndarray of int64, shape (n_threads, n_bins)
-        The occupied bins of a feature.
-    cells : ndarray of int64, shape (n_threads, n_bins)
-        A feature's part of the histogram of one output, where it has to be copied.
-    sums : ndarray of int64, shape (n_threads, n_sums, n_bins + 1)
-        As in SearchScratch, for the sums after that of the first output.
-    of_others : ndarray of float64, shape (n_threads, 2, n_bins + 1)
-        For each place, of the outputs after the first: the sum of the similarities of both sides,
-        and the sum of the left sides' hessians. All 0 where there is one output.
-    keys : ndarray of float64, shape (n_threads, n_bins + 1)
-        By which the categories of a feature are sorted.
-    categories : ndarray of uint16, shape (n_tasks, most_listed)
-        Those that ``SearchScratch.candidates`` list.
-    """
-
-    bins: np.ndarray
+    bins: np.ndarray  # int64, shape (n_threads, n_bins): the occupied bins of a feature
+    # int64, shape (n_threads, n_bins): A feature's part of the histogram of one output, where it
+    # has to be copied
     cells: np.ndarray
+    # int64, shape (n_threads, n_sums, n_bins + 1): as in SearchScratch, for the sums after that of
+    # the first output
     sums: np.ndarray
+    # float64, shape (n_threads, 2, n_bins + 1): for each place, of the outputs after the first: the
+    # sum of the similarities of both sides, and the sum of the left sides' hessians. All 0 where
+    # there is one output.
     of_others: np.ndarray
+    # float64, shape (n_threads, n_bins + 1): by which the categories of a feature are sorted
     keys: np.ndarray
+    # uint16, shape (n_tasks, most_listed): those that ``SearchScratch.candidates`` list
     categories: np.ndarray
 
 

@@ -34,33 +34,22 @@ _COPY = 1.0
 
 
 class ColumnSample(NamedTuple):
-    """The features that may be split on.
+    """The features that may be split on."""
 
-    Attributes
-    ----------
-    of_tree : ndarray of int64, shape (n_features,)
-        The first `n_of_tree` are those of this tree, in increasing order.
-    n_of_tree : ndarray of int64, shape (1,)
-    key : ndarray of int64, shape (1,)
-        Of this tree, from 0 to 2^32 - 1.
-    of_node : ndarray of int64, shape (n_threads, n_features)
-        Scratch: those of the node that a thread is at.
-    times : ndarray of float64, shape (n_threads, 2, n_features)
-        Scratch of the draw by weights: waiting times, and behind them a 1 for each.
-    open_groups : ndarray of uint64, shape (n_threads, n_words)
-        Scratch of the interaction constraints.
-    rules : FeatureRules
-    copy : ndarray of uint8 or uint16, shape (n_samples, n_built) or (0, 0)
-        The memory of ``HistogramBins.rows`` where that is a copy, to be written.
-    """
-
+    # int64, shape (n_features,): the first `n_of_tree` are those of this tree, in increasing order
     of_tree: np.ndarray
-    n_of_tree: np.ndarray
-    key: np.ndarray
+    n_of_tree: np.ndarray  # int64, shape (1,)
+    key: np.ndarray  # int64, shape (1,): of this tree, from 0 to 2^32 - 1
+    # int64, shape (n_threads, n_features): scratch: those of the node that a thread is at
     of_node: np.ndarray
+    # float64, shape (n_threads, 2, n_features): scratch of the draw by weights: waiting times, and
+    # behind them a 1 for each
     times: np.ndarray
+    # uint64, shape (n_threads, n_words): scratch of the interaction constraints
     open_groups: np.ndarray
     rules: FeatureRules
+    # uint8 or uint16, shape (n_samples, n_built) or (0, 0): the memory of ``HistogramBins.rows``
+    # where that is a copy, to be written
     copy: np.ndarray
 
 

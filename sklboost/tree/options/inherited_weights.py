@@ -23,22 +23,13 @@ from sklboost.tree.options.several_outputs import sum_cells
 
 
 class Inherited(NamedTuple):
-    """What a node passes on to its children.
+    """What a node passes on to its children."""
 
-    Attributes
-    ----------
-    weight : float
-        Its own leaf weight, towards which the children's are moved.
-    lower, upper : float
-        The least and the largest leaf weight that monotone constraints leave below it.
-    path_smooth : float
-        How far they are moved; 0: not at all.
-    """
-
-    weight: float
+    weight: float  # its own leaf weight, towards which the children's are moved
+    # the least and the largest leaf weight that monotone constraints leave below it
     lower: float
     upper: float
-    path_smooth: float
+    path_smooth: float  # how far they are moved; 0: not at all
 
 
 @inlined

@@ -28,22 +28,14 @@ _NEVER = np.int64(np.iinfo(np.int64).max)
 
 
 class HistogramBins(NamedTuple):
-    """What histograms are built from.
+    """What histograms are built from."""
 
-    Attributes
-    ----------
-    rows : ndarray of uint8 or uint16, read-only, shape (n_samples, n_built)
-        ``TrainingBins.rows``, or if it has fewer columns a copy of those that the features of a
-        tree are in, which is made for each tree.
-    joint : BuiltColumns
-        The columns of the matrix, those of few bins joined; none if that saves too little.
-    least_joint_rows : int
-        Nodes of at least so many rows are built from `joint`.
-    """
-
+    # uint8 or uint16, read-only, shape (n_samples, n_built): ``TrainingBins.rows``, or if it has
+    # fewer columns a copy of those that the features of a tree are in, which is made for each tree
     rows: np.ndarray
+    # the columns of the matrix, those of few bins joined; none if that saves too little
     joint: BuiltColumns
-    least_joint_rows: np.int64
+    least_joint_rows: np.int64  # nodes of at least so many rows are built from `joint`
 
 
 def group_columns(n_bins: np.ndarray) -> list[list[int]]:

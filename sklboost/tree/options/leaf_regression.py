@@ -39,20 +39,11 @@ _LEAST_SQUARE = 1e-14
 
 
 class LeafTask(NamedTuple):
-    """What the leaves of one tree are fitted to.
-
-    Attributes
-    ----------
-    nodes : recarray of NODE_DTYPE, shape (n_nodes,)
-    raw : RawMatrix
-    derivatives : Derivatives
-        A hessian of 0: the row is not counted.
-    params : TreeParams
-    """
+    """What the leaves of one tree are fitted to."""
 
     nodes: np.recarray
     raw: RawMatrix
-    derivatives: Derivatives
+    derivatives: Derivatives  # A hessian of 0: the row is not counted
     params: TreeParams
 
 
@@ -61,29 +52,19 @@ class LeafScratch(NamedTuple):
 
     The first axis is threads, the second of length `most_terms` or more. Place i is for the term
     ``kept[i]``.
-
-    Attributes
-    ----------
-    kept : ndarray of int64
-        Numbers of the terms that vary.
-    lower, upper : ndarray of float64
-        The smallest and the largest value.
-    reach : ndarray of float64
-        The largest distance from the centre.
-    values : ndarray of float64
-        Of one row: distances from the centre as parts of the reach.
-    target, slopes : ndarray of float64
-    matrix : ndarray of float64, with a third axis of length `most_terms`
-        Lower triangle: sums of products, then their Cholesky factor.
     """
 
-    kept: np.ndarray
+    kept: np.ndarray  # int64: numbers of the terms that vary
+    # float64: the smallest and the largest value
     lower: np.ndarray
     upper: np.ndarray
-    reach: np.ndarray
-    values: np.ndarray
+    reach: np.ndarray  # float64: the largest distance from the centre
+    values: np.ndarray  # float64: of one row: distances from the centre as parts of the reach
+    # float64
     target: np.ndarray
     slopes: np.ndarray
+    # float64, with a third axis of length `most_terms`: lower triangle: sums of products, then
+    # their Cholesky factor
     matrix: np.ndarray
 
 

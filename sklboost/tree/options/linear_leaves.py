@@ -28,20 +28,12 @@ _COUNTER = np.int64(0)  # of the team: it hands out the leaves
 
 
 class LeafRows(NamedTuple):
-    """Which rows each leaf has.
+    """Which rows each leaf has."""
 
-    Attributes
-    ----------
-    leaf_of : ndarray of int32, shape (n_samples,)
-    order : ndarray of uint32, shape (n_samples,)
-        The rows that are counted, leaf after leaf, in increasing order.
-    starts : ndarray of int64, shape (n_nodes + 2,)
-        Node k has ``order[starts[k]:starts[k + 1]]``.
-    """
-
-    leaf_of: np.ndarray
+    leaf_of: np.ndarray  # int32, shape (n_samples,)
+    # uint32, shape (n_samples,): the rows that are counted, leaf after leaf, in increasing order
     order: np.ndarray
-    starts: np.ndarray
+    starts: np.ndarray  # int64, shape (n_nodes + 2,): node k has ``order[starts[k]:starts[k + 1]]``
 
 
 def fit_linear_leaves(

@@ -25,26 +25,18 @@ _SELECT_COUNTER = np.int64(1)
 
 
 class Renewal(NamedTuple):
-    """What leaves are renewed from, and scratch; all empty if leaves are not renewed.
+    """What leaves are renewed from, and scratch; all empty if leaves are not renewed."""
 
-    Attributes
-    ----------
-    residual : ndarray of float64, shape (n_outputs, n_samples)
-        Target minus raw score; NaN: not known.
-    alpha : ndarray of float64, shape (n_outputs,)
-        The quantile that each output is, between 0 and 1.
-    leaf : ndarray of float64, shape (1, n_samples)
-        The leaf of each row, plus 1; 0 for rows that were not drawn.
-    counts : ndarray of int64, shape (n_threads, capacity + 1)
-        Rows of each leaf in each thread's share; then where these begin.
-    values, weights : ndarray of float64, shape (n_samples,)
-        Residuals and weights in the order of leaves.
-    """
-
+    # float64, shape (n_outputs, n_samples): target minus raw score; NaN: not known
     residual: np.ndarray
+    # float64, shape (n_outputs,): the quantile that each output is, between 0 and 1
     alpha: np.ndarray
+    # float64, shape (1, n_samples): the leaf of each row, plus 1; 0 for rows that were not drawn
     leaf: np.ndarray
+    # int64, shape (n_threads, capacity + 1): rows of each leaf in each thread's share; then where
+    # these begin
     counts: np.ndarray
+    # float64, shape (n_samples,): residuals and weights in the order of leaves
     values: np.ndarray
     weights: np.ndarray
 

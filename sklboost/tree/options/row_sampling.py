@@ -39,24 +39,17 @@ _FACTOR = np.uint64(0x9E3779B97F4A7C15)
 
 
 class RowSample(NamedTuple):
-    """What the draw of rows reads and writes.
+    """What the draw of rows reads and writes."""
 
-    Attributes
-    ----------
-    keys : ndarray of uint32, shape (n_samples,) or (0,)
-        See :func:`row_keys`. Empty: all rows are taken.
-    chances : ndarray of float32, shape (n_samples,) or (1,)
-        Probability of each row, or of all. Gradient-based: first each row's magnitude.
-    counts : ndarray of int64, shape (n_threads, n_cells) or (n_threads, 0)
-        Gradient-based: how many magnitudes are in each cell of the grid.
-    limit : ndarray of float64, shape (1,)
-        The magnitude from which on rows are sure to be drawn.
-    """
-
+    # uint32, shape (n_samples,) or (0,): see :func:`row_keys`. Empty: all rows are taken.
     keys: np.ndarray
+    # float32, shape (n_samples,) or (1,): probability of each row, or of all. Gradient-based: first
+    # each row's magnitude.
     chances: np.ndarray
+    # int64, shape (n_threads, n_cells) or (n_threads, 0): gradient-based: how many magnitudes are
+    # in each cell of the grid
     counts: np.ndarray
-    limit: np.ndarray
+    limit: np.ndarray  # float64, shape (1,): the magnitude from which on rows are sure to be drawn
 
 
 def allocate_row_sample(

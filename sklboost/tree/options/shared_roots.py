@@ -27,25 +27,17 @@ _COUNTER = np.int64(1)  # of the team: it hands out the blocks of rows
 
 
 class SharedRoots(NamedTuple):
-    """The root histograms of the trees of up to four outputs, side by side.
+    """The root histograms of the trees of up to four outputs, side by side."""
 
-    Attributes
-    ----------
-    packed : ndarray of int64, shape (4, n_samples) or (4, 0)
-        Packed gradients of each lane. Empty: no roots are shared.
-    scales : ndarray of float64, shape (4, 2)
-        Of each lane, as in ``Gradients``.
-    places : ndarray of int64, shape (2, n_columns)
-        Of each column, where it begins and ends in `histogram`.
-    histogram : ndarray of int64, shape (n_cells * 4,)
-    accumulators : ndarray of int64, shape (n_threads, n_columns * width)
-        As in ``HistogramPool``. All 0 between two groups.
-    """
-
+    # int64, shape (4, n_samples) or (4, 0): packed gradients of each lane. Empty: no roots are
+    # shared.
     packed: np.ndarray
-    scales: np.ndarray
+    scales: np.ndarray  # float64, shape (4, 2): of each lane, as in ``Gradients``
+    # int64, shape (2, n_columns): of each column, where it begins and ends in `histogram`
     places: np.ndarray
-    histogram: np.ndarray
+    histogram: np.ndarray  # int64, shape (n_cells * 4,)
+    # int64, shape (n_threads, n_columns * width): as in ``HistogramPool``. All 0 between two
+    # groups.
     accumulators: np.ndarray
 
 

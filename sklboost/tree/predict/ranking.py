@@ -85,20 +85,12 @@ class Ranking(_RankingFields, PackedOnce):
 
 
 class RankedWalk(NamedTuple):
-    """What a walk by ranks needs beside the rows.
-
-    Attributes
-    ----------
-    ranking : Ranking
-    values : ndarray of float32 or float64, shape (n_threads, n_rows)
-        Scratch: one feature of a block of rows.
-    scratch : WalkScratch
-        Its `columns` are ranks, uint8.
-    """
+    """What a walk by ranks needs beside the rows."""
 
     ranking: Ranking
+    # float32 or float64, shape (n_threads, n_rows): scratch: one feature of a block of rows
     values: np.ndarray
-    scratch: WalkScratch
+    scratch: WalkScratch  # its `columns` are ranks, uint8
 
 
 def ranked_walk(

@@ -30,42 +30,24 @@ _BLOCK_ROWS = 256
 
 
 class ScoredRows(NamedTuple):
-    """Rows as bins, in blocks, and their raw scores.
+    """Rows as bins, in blocks, and their raw scores."""
 
-    Attributes
-    ----------
-    raw : RawMatrix
-        Their values.
-    raw_score : ndarray of float64, shape (n_outputs, n_samples)
-        Of all trees so far.
-    scratch : WalkScratch
-        Its `columns`, uint8 or uint16 of shape (n_blocks, n_features, 256), and `missing` are those
-        of the blocks.
-    cuts : BinCuts
-        How values became bins.
-    """
-
-    raw: RawMatrix
-    raw_score: np.ndarray
+    raw: RawMatrix  # their values
+    raw_score: np.ndarray  # float64, shape (n_outputs, n_samples): of all trees so far
+    # its `columns`, uint8 or uint16 of shape (n_blocks, n_features, 256), and `missing` are those
+    # of the blocks
     scratch: WalkScratch
-    cuts: BinCuts
+    cuts: BinCuts  # how values became bins
 
 
 class NewTrees(NamedTuple):
-    """Room for the trees of some rounds, laid out for prediction from bins.
+    """Room for the trees of some rounds, laid out for prediction from bins."""
 
-    Attributes
-    ----------
-    model : Model
-        Its arrays have room for as many trees as there can be.
-    thresholds : ndarray of uint16, shape (n_splits,)
-        The first bin above each threshold. They fit the dtype of the bins, whichever it is.
-    depth, first : ndarray of int64, shape (n_nodes,)
-        Scratch.
-    """
-
-    model: Model
+    model: Model  # its arrays have room for as many trees as there can be
+    # uint16, shape (n_splits,): the first bin above each threshold. They fit the dtype of the bins,
+    # whichever it is.
     thresholds: np.ndarray
+    # int64, shape (n_nodes,): scratch
     depth: np.ndarray
     first: np.ndarray
 

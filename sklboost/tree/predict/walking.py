@@ -29,41 +29,28 @@ _BLOCK_BYTES = 2**18  # within the second-level cache
 
 
 class WalkScratch(NamedTuple):
-    """What a walk writes on the way; the first axis is threads, which one thread's part is without.
+    """What a walk writes on the way; the first axis is threads, which a thread's part has not."""
 
-    Attributes
-    ----------
-    columns : ndarray of the dtype of the raw values, shape (n_threads, n_columns, n_rows)
-        The values of a block of rows, feature by feature. In evaluation all blocks, as bins; the
-        first axis of `columns` and `missing` is then blocks.
-    missing : ndarray of uint64, shape (n_threads, n_columns, n_words)
-        Which of them are missing, a bit each.
-    decisions : ndarray of uint64, shape (n_threads, n_comparisons, WORDS)
-        Which rows go right, for each comparison: N_LANDINGS of them, at the places of a tree, or
-        those of :class:`~sklboost.tree.predict.ranking.Ranking`.
-    landings : ndarray of uint8, shape (n_threads, TREES_TOGETHER, WORDS * WORD)
-        The landing of each row in some trees, an index of ``TreeTops.landings``.
-    positions : ndarray of int64, shape (n_threads, n_rows)
-        The node each row has come to.
-    """
-
+    # the dtype of the raw values, shape (n_threads, n_columns, n_rows): the values of a block of
+    # rows, feature by feature. In evaluation all blocks, as bins; the first axis of `columns` and
+    # `missing` is then blocks.
     columns: np.ndarray
+    # uint64, shape (n_threads, n_columns, n_words): which of them are missing, a bit each
     missing: np.ndarray
+    # uint64, shape (n_threads, n_comparisons, WORDS): which rows go right, for each comparison:
+    # N_LANDINGS of them, at the places of a tree, or those of
+    # :class:`~sklboost.tree.predict.ranking.Ranking`
     decisions: np.ndarray
+    # uint8, shape (n_threads, TREES_TOGETHER, WORDS * WORD): the landing of each row in some trees,
+    # an index of ``TreeTops.landings``
     landings: np.ndarray
-    positions: np.ndarray
+    positions: np.ndarray  # int64, shape (n_threads, n_rows): the node each row has come to
 
 
 class Walk(NamedTuple):
-    """What a walk needs beside the model and the rows.
+    """What a walk needs beside the model and the rows."""
 
-    Attributes
-    ----------
-    thresholds : ndarray of the dtype of the raw values, shape (n_splits,)
-        Of the splits above TOP_DEPTH.
-    scratch : WalkScratch
-    """
-
+    # the dtype of the raw values, shape (n_splits,): of the splits above TOP_DEPTH
     thresholds: np.ndarray
     scratch: WalkScratch
 

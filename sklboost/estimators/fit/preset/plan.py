@@ -26,21 +26,12 @@ def values_of(chosen: Mapping[str, Choice]) -> dict[str, Any]:
 
 
 class Stage(NamedTuple):
-    """Values of a parameter that are compared.
-
-    Attributes
-    ----------
-    parameter : str
-    values : sequence of object
-        The stages before are gone through with the first one.
-    why : str
-    rivals : tuple of str
-        Parameters that decide on the same: if one of them is set, there is no such stage.
-    """
+    """Values of a parameter that are compared."""
 
     parameter: str
-    values: Sequence[Any]
+    values: Sequence[Any]  # the stages before are gone through with the first one
     why: str
+    # parameters that decide on the same: if one of them is set, there is no such stage
     rivals: tuple[str, ...] = ()
 
 

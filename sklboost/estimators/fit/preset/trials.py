@@ -42,29 +42,16 @@ class Fold(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """How good a model of some settings is.
-
-    Attributes
-    ----------
-    metric : str
-    value : float
-        Of the metric after the best round, the mean over the folds.
-    loss : float
-        The same, or its negative if greater is better.
-    n_rounds : int
-        Up to the best round.
-    seconds, seconds_to_judge : float
-        That these rounds took on one fold, and their metrics.
-    is_cut : bool
-        Whether `max_time` ended the training before it was known that no later round is better.
-    """
+    """How good a model of some settings is."""
 
     metric: str
-    value: float
-    loss: float
-    n_rounds: int
+    value: float  # of the metric after the best round, the mean over the folds
+    loss: float  # the same, or its negative if greater is better
+    n_rounds: int  # up to the best round
+    # that these rounds took on one fold, and their metrics
     seconds: float
     seconds_to_judge: float = 0.0
+    # whether `max_time` ended the training before it was known that no later round is better
     is_cut: bool = False
 
 
