@@ -364,6 +364,8 @@ def factors_of_weights_cancel(case: Case, model: Any, told: np.ndarray, number: 
     values = case.estimator(**case.parameters).get_params()
     if values["reg_lambda"] > 1e100:  # gains are nearly 0
         return
+    if weight.max() > 1e6 * weight[weight > 0].min():  # light rows count as one unit
+        return
     for factor in FACTORS:
         names = [name for name in IN_UNITS_OF_WEIGHT if values.get(name)]
         if factor < 1 and "min_child_samples" in names:
@@ -547,6 +549,8 @@ def other_libraries_predict_the_same(case: Case, model: Any, told: np.ndarray, n
     tables, margin = _tables(case.X, model), case.arguments.get("base_margin")
     own = _margin(model, tables["as given"], base_margin=margin)
     unit = 1e-30 + np.abs(own).max() + np.abs(model.model_.values).sum()  # float32 has no less
+    if is_classifier(model):  # XGBoost keeps the probability that it starts from in float32
+        unit += 0.02 * np.exp(np.minimum(np.abs(model.model_.base_score), 30.0)).max()
     for open_with, tolerance in ((_in_xgboost, 1e-5), (_in_lightgbm, 1e-9)):
         try:
             predict = open_with(model)

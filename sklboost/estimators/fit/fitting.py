@@ -158,10 +158,12 @@ def metrics_before(request: FitRequest, task: FitTask) -> list[float]:
     """
     schedule = _schedule(request, task, _base_score(request, task), begin=0.0)
     last = schedule.validation[-1]
-    # as after a round, rows differ a little: a correlation is not defined for a constant
-    apart = 1e-6 * np.linspace(0.0, 1.0, len(last.y)) * (1.0 + np.abs(last.raw_score))
+    with np.errstate(all="ignore"):
+        # as after a round, rows differ a little: a correlation is not defined for a constant
+        apart = 1e-6 * np.linspace(0.0, 1.0, len(last.y)) * (1.0 + np.abs(last.raw_score))
+        moved = last.raw_score + apart
     return [
-        metric.value(last.y, last.raw_score + (metric.mean_loss is None) * apart, last.weight)
+        metric.value(last.y, moved if metric.mean_loss is None else last.raw_score, last.weight)
         for metric in schedule.metrics
     ]
 
