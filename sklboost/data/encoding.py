@@ -140,6 +140,16 @@ class Encoding:
             return f"{value / one:.15g} {str(2 * one).partition(' ')[2]}"  # 4.5 hours
         return str(value)
 
+    @property
+    def measure(self) -> str:
+        """Say what the numbers count; nothing if they are the values."""
+        if len(self.ranks) > 0:
+            return " as its place, from 0, among the values of the training"
+        if self.kind != "time":
+            return ""
+        plural = str(np.array(2, self.unit.replace("datetime", "timedelta"))[()]).partition(" ")[2]
+        return f" in {plural}{' since 1970' if self.unit.startswith('datetime') else ''}"
+
     def text_of_number(self, number: float) -> str:
         """Write the value of a row, given as the number that it became."""
         place = math.ceil(number) if len(self.ranks) > 0 and math.isfinite(number) else number

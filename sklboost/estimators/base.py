@@ -133,8 +133,9 @@ class BaseBooster(
             values go to ``Yes``. For a leaf, ``Gain`` is its value, as in XGBoost. ``Category``
             lists the categories that go to ``Yes``. With linear leaves also ``Shift, Slopes,
             Centres, Least, Most``: the leaf adds ``Shift`` and the sum of ``slope * (x - centre)``
-            to its value, no less than ``Least`` and no more than ``Most``. There times are numbers
-            of their unit since 1970, and integers that floats cannot tell apart are ranks.
+            to its value, no less than ``Least`` and no more than ``Most``. There times, and
+            integers that floats cannot tell apart, are the numbers that
+            :meth:`explain_prediction` says: minutes since 1970, for instance.
 
         Raises
         ------

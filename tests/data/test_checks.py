@@ -23,6 +23,9 @@ def test_names_that_occur_twice():
         check_names(["a", 3, "b", 3, "a"])
     with pytest.raises(ValueError, match=r"8, 9 and 2 more: give"):
         check_names([*range(12), *range(12)])
+    # as pandas.get_dummies(dummy_na=True) names a column
+    with pytest.raises(ValueError, match=r"^X has a column of the name nan, which is not equal to"):
+        check_names([1.0, np.nan, 2.0])
 
 
 def test_text():

@@ -100,6 +100,22 @@ def all_nodes(model):
             yield tree, node
 
 
+@pytest.mark.parametrize(
+    ("values", "measure"),
+    [
+        (np.datetime64("2024-03-01") + 60 * np.arange(200).astype("m8[m]"), "in hours since 1970"),
+        (90 * np.arange(200).astype("m8[s]"), "in seconds"),
+        (2**60 + np.arange(200), "as its place, from 0, among the values of the training"),
+    ],
+    ids=["time", "span", "large integers"],
+)
+def test_lines_say_what_numbers_of_times_count(values, measure):
+    X = pd.DataFrame({"x": values})
+    model = XGBRegressorLite(n_estimators=1, max_depth=1, linear_tree=True)
+    text = model.fit(X, np.arange(200.0)).explain_prediction(X[:1]).text
+    assert re.search(r"x_0 is (x .*): l = ", text)[1] == f"x {measure}"
+
+
 def test_steps_come_to_the_numbers_of_the_model(fitted, explained):
     name, model, _ = fitted
     n_splits = 0

@@ -10,8 +10,11 @@ _MOST_NAMED = 10
 
 
 def check_names(names: Iterable[Any]) -> None:
-    """Raise ValueError if columns have the same name; it lists the names."""
-    twice = [name for name, count in Counter(names).items() if count > 1]
+    """Raise ValueError if columns have the same name, or NaN for one; it lists the names."""
+    counts = Counter(names)
+    if any(isinstance(name, float) and name != name for name in counts):
+        raise ValueError("X has a column of the name nan, which is not equal to itself: rename it")
+    twice = [name for name, count in counts.items() if count > 1]
     if twice:
         raise ValueError(
             f"X has more than one column of the name {_listed(map(repr, twice))}: give each column "

@@ -22,7 +22,7 @@ TREE_PARAMETERS = (
 )
 # Of the cover of one row among 4,096, which is rounded to an integer: three rows of weight 1/3 have
 # the cover 1.
-_ROUNDING = 2.0**-20
+_ROUNDING = 2.0**-21
 # Counted in rows, so in the unit of the loss's hessians.
 _PER_ROW = (
     *("reg_lambda", "reg_alpha", "gamma", "min_child_weight"),

@@ -100,7 +100,7 @@ def _names(meaning: Meaning) -> list[str]:
     names = [re.sub(r"\s", "_", name) for name in meaning.feature_names]
     wrong = [name for name in names if not name or any(mark in name for mark in _NO_NAME_HAS)]
     if wrong:
-        _refuse(f"the feature name {wrong[0]!r}: LightGBM's have none of {_NO_NAME_HAS}")
+        _refuse(f"feature name {wrong[0]!r}: LightGBM's have none of {_NO_NAME_HAS}")
     if len(set(names)) < len(names):
         _refuse("two features of the same name, spaces counting as underscores")
     return names

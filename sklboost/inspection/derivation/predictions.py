@@ -170,7 +170,10 @@ def _line_of_leaf(
         symbols = {f"b_{index}": term.slope, f"x_{index}": x[index], f"c_{index}": term.centre}
         values |= {symbol: float(value) for symbol, value in symbols.items()}
         parts.append(f"b_{index} · (x_{index} - c_{index})")
-    features = [f"x_{i} is {names.features[feature]}" for i, feature in enumerate(terms.feature)]
+    features = [
+        f"x_{i} is {names.features[feature]}{names.encoding(feature).measure}"
+        for i, feature in enumerate(terms.feature)
+    ]
     values |= {"least": least, "most": most}
     formula = f"min(most, max(least, {' + '.join(parts)}))"
     name = "; ".join(["line of the leaf, within the limits of its own rows", *features])

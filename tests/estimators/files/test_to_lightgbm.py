@@ -232,7 +232,7 @@ def test_targets_classes_and_names_that_lightgbm_has_not():
     with pytest.raises(ValueError, match=r"model of a single class, 1\.0"):
         one.to_lightgbm()
     frame = pd.DataFrame(X, columns=["a", "b", "c:d"])
-    with pytest.raises(ValueError, match="the feature name 'c:d'"):
+    with pytest.raises(ValueError, match="has no feature name 'c:d'"):
         XGBRegressorLite(**FEW).fit(frame, SCORE).to_lightgbm()
     frame = frame.rename(columns={"c:d": "c"})
     times = frame.assign(b=pd.Timestamp(0) + pd.to_timedelta(np.arange(N_ROWS), "D"))
