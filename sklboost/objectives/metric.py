@@ -146,7 +146,7 @@ class LossOfRows(NamedTuple):
             loss.check_targets(y, "y of a metric")
             found = loss.value(as_rows(y), as_rows(prediction), weight)
             if math.isnan(found) and lacking(loss, y):
-                raise no_rows(name, f"an {lacking(loss, y)}")
+                raise no_rows(name, f"the kind {lacking(loss, y)!r}")
             return found
 
         return value

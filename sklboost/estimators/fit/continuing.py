@@ -91,10 +91,11 @@ def check_continued(
     # where no link says what raw scores are, and for hazards and times, only the loss itself does
     needs_same = loss.link == "other" or targets.task == "survival"
     if loss.link != before_loss.link or (needs_same and loss.name != before_loss.name):
+        with_what = "the same objective" if needs_same else "an objective of the same link"
         raise ValueError(
             f"objective={loss.name!r} (link {loss.link!r}), but {name} was fitted with "
             f"{before_loss.name!r} (link {before_loss.link!r}), whose raw scores mean something "
-            "else: continue with an objective of the same link, or fit anew"
+            f"else: continue with {with_what}, or fit anew"
         )
 
 

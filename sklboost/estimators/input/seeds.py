@@ -30,4 +30,6 @@ def seeds(random_state: Any, is_sampling: bool) -> tuple[int, int]:
                 f"random_state={random_state!r}: it must be None, an integer from 0 to 2**32 - 1, "
                 "a RandomState or a Generator of NumPy"
             ) from error
-    return int(draw(_LARGEST_SEED)), int(draw(_LARGEST_SEED)) if is_sampling else 0
+    rounding = int(draw(_LARGEST_SEED))
+    # without a seed rounding is that of earlier versions
+    return 0 if random_state is None else rounding, int(draw(_LARGEST_SEED)) if is_sampling else 0

@@ -191,7 +191,8 @@ def places_among(classes: np.ndarray, labels: np.ndarray) -> np.ndarray:
     """
     if classes.dtype.kind in "mM" and labels.dtype.kind == "O":
         with suppress(TypeError, ValueError):  # of what is no time
-            labels = np.array(labels.tolist(), dtype=f"{classes.dtype.kind}8")
+            if not any(isinstance(label, int | str) for label in labels):  # which NumPy reads, too
+                labels = np.array(labels.tolist(), dtype=f"{classes.dtype.kind}8")
     kind, kinds = classes.dtype.kind, {classes.dtype.kind, labels.dtype.kind}
     if kinds & {"m", "M"} and len(kinds) > 1 and kind != "O":
         return np.full(len(labels), -1)  # times are no numbers, though those of ns become such
@@ -204,8 +205,7 @@ def places_among(classes: np.ndarray, labels: np.ndarray) -> np.ndarray:
 
 def listed(labels: np.ndarray) -> list[Any]:
     """Return labels as errors show them: times as dates, which are numbers to Python."""
-    shown: list[Any] = (labels.astype(str) if labels.dtype.kind in "mM" else labels).tolist()
-    return shown
+    return list(map(str, labels)) if labels.dtype.kind in "mM" else labels.tolist()
 
 
 def read_indicator(y: np.ndarray, name: str) -> np.ndarray:

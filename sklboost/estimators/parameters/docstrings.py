@@ -118,30 +118,15 @@ def documented(estimator: Class) -> Class:
         entries = [_field_entry(own) for own in fields(estimator) if own.init]
         parameters = "\n".join(["Parameters", "----------", *entries, ""])
         estimator.__doc__ = f"{before}{parameters}\nAttributes\n{after}"
-    _complete_methods(estimator)
-    return estimator
+    return methods_documented(estimator)
 
 
 def methods_documented(cls: Class) -> Class:
-    """Decorate a base class: complete the docstrings of its methods.
-
-    Python's errors name them without the class: ``explain_split() missing 1 required argument``.
-    """
-    _complete_methods(cls)
-    for base in cls.__mro__:
-        if base.__module__.startswith(__package__.partition(".")[0]):
-            for name, method in vars(base).items():
-                while method is not None and not name.startswith("__"):
-                    if inspect.isfunction(method):
-                        method.__qualname__ = name
-                    method = getattr(method, "__wrapped__", None)  # what a decorator calls
-    return cls
-
-
-def _complete_methods(cls: type) -> None:
+    """Decorate a class: complete the docstrings of its methods."""
     for method in filter(inspect.isfunction, vars(cls).values()):
         if method.__doc__ is not None:
             method.__doc__ = _completed(method.__doc__)
+    return cls
 
 
 def _completed(docstring: str) -> str:

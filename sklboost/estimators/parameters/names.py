@@ -4,6 +4,7 @@ import difflib
 import functools
 import inspect
 from collections.abc import Callable, Collection, Mapping
+from numbers import Real
 from types import MappingProxyType
 from typing import Any, Self, TypeVar
 
@@ -124,7 +125,7 @@ def _check_ignored(
     """Raise UnknownParameterError unless this is a value without effect of a known name."""
     ignored = unused.get(name, WITHOUT_EFFECT.get(name))
     if ignored is None:
-        near = _nearest(name, {**dict.fromkeys(WITHOUT_EFFECT), **_spellings([*known, *unused])})
+        near = _nearest(name, {**dict.fromkeys(WITHOUT_EFFECT), **_spellings(known)})
         remedy = "" if near is None else f" did you mean {near!r}?"
         raise UnknownParameterError(
             f"{owner} has no parameter {name!r};{remedy} help({owner}) lists its parameters"
@@ -210,6 +211,8 @@ def _unused(group: type) -> dict[str, Ignored]:
 
 
 def _is_idle(default: Any, value: Any) -> bool:
+    if isinstance(default, float) and isinstance(value, Real):  # an equal number of any type
+        return bool(value == default)
     return value is None or (type(value) is type(default) and bool(value == default))
 
 

@@ -195,7 +195,7 @@ def _parts(request: FitRequest, data: FitTask) -> list[FitTask]:
             can_learn = not lacking(task.loss, task.rows.y)
             if can_learn and np.isfinite(metrics_before(request, task)[-1]):
                 parts.append(task)
-        except ValueError as error:  # of a metric that there is for all rows
+        except Exception as error:  # of a metric that there is for all rows
             errors.append(error)
     if errors and not parts and callable(request.parameters.eval_metric):
         warn_user(
