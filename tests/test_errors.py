@@ -187,6 +187,27 @@ def test_a_missing_argument_is_that_of_a_method_that_users_know(estimator):
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_wrong_calls_name_the_estimator(estimator, data):
+    model, name = estimator(n_estimators=1).fit(*data), estimator.__name__
+    for call, message in [
+        (model.fit, "fit() missing 2 required positional arguments: 'X' and 'y'"),
+        (lambda: model.apply(*range(9)), "apply() takes from 2 to 3 positional arguments but 10"),
+        (
+            lambda: model.explain_prediction(X=[[0]]),
+            "explain_prediction() got an unexpected keyword argument 'X'; did you mean 'x'?",
+        ),
+        (
+            lambda: model.validation_importances(X_val=0),
+            "validation_importances() missing 2 required positional arguments: 'X' and 'y'",
+        ),
+    ]:
+        with pytest.raises(TypeError, match=rf"^{re.escape(f'{name}.{message}')}"):
+            call()
+    with pytest.raises(TypeError, match=r"^load_model\(\) missing 1 required .* 'fname'"):
+        estimator.load_model()
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
 def test_shapes(estimator, data):
     X, y = data
     with pytest.raises(ValueError, match="Expected 2D array, got 1D array"):

@@ -17,7 +17,7 @@ from sklboost.estimators.input.check_features import features
 from sklboost.estimators.input.feature_rules import read_signs
 from sklboost.estimators.parameters.docstrings import methods_documented
 from sklboost.estimators.parameters.groups import Parameters
-from sklboost.estimators.parameters.names import ChecksNames
+from sklboost.estimators.parameters.names import ChecksNames, methods_checked
 from sklboost.estimators.predict.by_partitions import by_partitions
 from sklboost.estimators.predict.explaining import ExplainingMixin
 from sklboost.estimators.predict.fitted_model import FittedModel, fitted_state, trained_model
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from sklboost.inspection.monotone_proof import MonotoneReport
 
 
+@methods_checked
 @methods_documented
 class BaseBooster(
     ExplainingMixin,

@@ -1,6 +1,7 @@
 """How estimators are kept: the methods for model files, and their state for pickle and skops."""
 
 import functools
+import inspect
 from typing import Any
 
 import numpy as np
@@ -12,12 +13,13 @@ class _OfClassOrInstance:
     """A method of a class that may be called on an instance, too: it is then given that."""
 
     def __init__(self, function: Any):
-        self.__wrapped__ = function
+        self._function = function
+        inspect.unwrap(function).__qualname__ = function.__name__  # which errors have
         self.__doc__ = function.__doc__
 
     def __get__(self, instance: Any, owner: type) -> Any:
-        bound = functools.partial(self.__wrapped__, owner if instance is None else instance)
-        return functools.update_wrapper(bound, self.__wrapped__)
+        bound = functools.partial(self._function, owner if instance is None else instance)
+        return functools.update_wrapper(bound, self._function)
 
 
 class SavedFit:

@@ -19,6 +19,7 @@ from sklboost.estimators.parameters.aliases import (
 )
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+Class = TypeVar("Class", bound=type[Any])
 
 # Similarity, from 0 to 1, below which a name is not the misspelling of another.
 _NEAR = 0.75
@@ -147,9 +148,28 @@ def checks_arguments(method: Function) -> Function:
     def checked(self: Any, *arguments: Any, **named: Any) -> Any:
         if named:
             check(self, named)
-        return method(self, *arguments, **named)
+        try:
+            return method(self, *arguments, **named)
+        except TypeError as error:
+            where, text = f"{method.__qualname__}()", str(error)
+            if not text.startswith(where):
+                raise
+            own = f"{type(self).__name__}.{method.__name__}()"
+            raise TypeError(own + text.removeprefix(where)) from None
 
     return checked  # type: ignore[return-value]  # the signature is the same
+
+
+def methods_checked(cls: Class) -> Class:
+    """Decorate a class: so are its methods and those of its bases, whose names no user knows."""
+    for name in filter(lambda name: not name.startswith("_"), dir(cls)):
+        method = inspect.getattr_static(cls, name)
+        is_own = inspect.isfunction(method) and method.__module__.startswith("sklboost.")
+        if is_own and not _takes_any(method):
+            checked = checks_arguments(method)
+            checked.__qualname__, checked.__module__ = f"{cls.__name__}.{name}", cls.__module__
+            setattr(cls, name, checked)
+    return cls
 
 
 def argument_check(method: Function) -> Callable[[Any, dict[str, Any]], None]:
