@@ -1,6 +1,7 @@
 """What must hold for any data: properties, with examples that hypothesis looks for."""
 
 import numpy as np
+import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
@@ -72,6 +73,7 @@ def test_weight_k_is_the_row_k_times(problem, growth, data):
     assert_same_model(weighted, build(loss, **growth).fit(X[repeated], y[repeated]), X)
 
 
+@pytest.mark.filterwarnings("ignore:no tree has a split:UserWarning")
 @given(problem=problems(), growth=growth, data=st.data())
 @settings(max_examples=60)
 def test_weight_zero_is_the_row_gone(problem, growth, data):

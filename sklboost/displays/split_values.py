@@ -21,7 +21,7 @@ from sklboost.displays.figures import (
     literal,
     short,
 )
-from sklboost.estimators.input.feature_rules import number_of
+from sklboost.estimators.input.feature_rules import FeaturePlaces
 from sklboost.estimators.parameters.rules import integer
 from sklboost.estimators.predict.fitted_model import fitted_model
 
@@ -106,7 +106,7 @@ class SplitValuesDisplay(Display):
             If matplotlib is not installed.
         """
         fitted = fitted_model(estimator)
-        number = number_of(feature, "feature", fitted.features.keys)
+        number = FeaturePlaces(fitted.features.keys).number_of(feature, "feature")
         check_value("bins", bins, integer(1))
         encoding = fitted.names.encoding(number)
         if encoding.kind == "category":

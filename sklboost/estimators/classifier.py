@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin
-from sklearn.metrics import accuracy_score
 from sklearn.utils import column_or_1d
 from sklearn.utils.validation import check_is_fitted
 
@@ -172,8 +171,10 @@ class XGBClassifierLite(ClassifierParameters, ClassifierMixin, BaseBooster):
         if not is_large or y.dtype.kind not in "iuf" or y.dtype == classes.dtype:
             return super().score(X, y, sample_weight)
         # NumPy would compare integers with floats as float64, in which different ones are the same
-        places = (places_among(classes, labels) for labels in (column_or_1d(y), self.predict(X)))
-        return float(accuracy_score(*places, sample_weight=sample_weight))
+        one, other = (
+            places_among(classes, labels) for labels in (column_or_1d(y), self.predict(X))
+        )
+        return float(np.average(one == other, weights=sample_weight))
 
     def staged_predict(self, X: Any, *, base_margin: Any = None) -> Iterator[np.ndarray]:
         """Yield the predicted classes after 1, 2, ... rounds.

@@ -228,8 +228,6 @@ def test_one_of_two_groups_is_for_training():
             ["a"] * 4,
             "groups, or queries, have one label only, 'a': .* at least 2; pass X_val and y_val",
         ),
-        ([1.0, 2.0, np.nan, 1.0], "groups contains nan: every row needs the label"),
-        (["a", "b", None, "a"], "groups contains None: every row needs the label"),
     ],
 )
 def test_groups_that_do_not_fit(groups, message):

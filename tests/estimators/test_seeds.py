@@ -41,7 +41,7 @@ def test_an_instance_moves_no_further_than_needed(make):
 
 
 def test_none_is_0_and_other_draws_are_asked_for(global_state):
-    assert seeds(None, True) == seeds(0, True)
+    assert seeds(None, True)[1] == seeds(0, True)[1]  # and rounding is fixed
     np.random.seed(5)
     first, second = seeds(np.random, True), seeds(np.random, True)
     assert first != second

@@ -8,6 +8,7 @@ the same features. Whole groups are held out by a hash of their label.
 
 import hashlib
 from collections.abc import Iterable, Iterator
+from decimal import Decimal
 from numbers import Real
 from typing import Any
 
@@ -15,7 +16,6 @@ import numpy as np
 
 from sklboost.data.row_hashes import hash_rows, tell_copies_apart
 from sklboost.estimators.input.rows import Rows
-from sklboost.estimators.input.targets import is_missing
 
 # Shares such as 0.07 * 100 are a little more than 7 in floating point, and so may be sums of many
 # weights; that must not cost a row.
@@ -144,9 +144,6 @@ def _ranks_of_groups(labels: np.ndarray, seed: int) -> np.ndarray:
     """Return for each row the place of its group in a random order."""
     codes: dict[Any, int] = {}
     row_codes = np.array([codes.setdefault(label, len(codes)) for label in labels.tolist()])
-    for label in codes:
-        if is_missing(label):
-            raise ValueError(f"groups contains {label!r}: every row needs the label of its group")
     hashes = [_hash_of_label(label, seed) for label in codes]
     ranks = np.empty(len(codes), dtype=np.intp)
     ranks[sorted(range(len(codes)), key=hashes.__getitem__)] = np.arange(len(codes))
@@ -156,8 +153,8 @@ def _ranks_of_groups(labels: np.ndarray, seed: int) -> np.ndarray:
 def _hash_of_label(label: Any, seed: int) -> bytes:
     if isinstance(label, np.generic):
         label = label.item()
-    if isinstance(label, Real) and label % 1 == 0:
-        label = int(label)  # type: ignore[call-overload]  # 0 and 0.0 are one label
+    if isinstance(label, Real | Decimal) and label % 1 == 0:
+        label = int(label)  # type: ignore[arg-type]  # 0 and 0.0 are one label
     # not hash(), which differs from one Python process to the next
     return hashlib.blake2b(f"{seed} {label!r}".encode(), digest_size=16).digest()
 

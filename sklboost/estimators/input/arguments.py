@@ -90,6 +90,12 @@ def row_values(
     TypeError
         For what has no entry for each row.
     """
+    dtype = str(getattr(given, "dtype", ""))
+    if what == "targets" and dtype.startswith("period"):
+        raise TypeError(
+            f"{name} has dtype {dtype}: labels are no periods; pass {name}.astype(str), or "
+            f"{name}.dt.to_timestamp()"
+        )
     try:
         values, missing = read_values(given.compute() if dask_kind(given) else given)
     except (TypeError, ValueError) as error:

@@ -61,7 +61,8 @@ def read_categories(value: Any, names: Sequence[Any]) -> set[int]:
                 f"categorical_features is a mask of {len(listed)}, but X has {len(names)} features"
             )
         return {number for number, is_category in enumerate(listed) if is_category}
-    return {number_of(key, "categorical_features", names) for key in listed}
+    places = FeaturePlaces(names)
+    return {places.number_of(key, "categorical_features") for key in listed}
 
 
 def by_feature(parameter: str, value: Any, names: Sequence[Any], default: Any) -> list[Any]:
@@ -79,9 +80,9 @@ def by_feature(parameter: str, value: Any, names: Sequence[Any], default: Any) -
             )
         return values
     values = [default] * len(names)
-    keys: dict[int, Any] = {}
+    places, keys = FeaturePlaces(names), dict[int, Any]()
     for key, of_feature in value.items():
-        number = number_of(key, parameter, names)
+        number = places.number_of(key, parameter)
         if number in keys:
             raise ValueError(
                 f"{parameter} has feature {number} twice, as {keys[number]!r} and as {key!r}"
@@ -119,45 +120,51 @@ def read_groups(value: Any, names: Sequence[Any]) -> list[list[int]] | str | Non
     """Return interaction constraints by the numbers of the features; words as they are."""
     if value is None or isinstance(value, str):
         return value
-    parameter = "interaction_constraints"
-    return [[number_of(key, parameter, names) for key in group] for group in value]
+    places = FeaturePlaces(names)
+    return [[places.number_of(key, "interaction_constraints") for key in own] for own in value]
 
 
-def number_of(key: Any, parameter: str, names: Sequence[Any]) -> int:
-    """Return the number of the feature that `key`, given for that parameter, names or is.
+class FeaturePlaces:
+    """Which feature a key means: a name, the text that tables have of one, or a position.
 
-    Parameters
-    ----------
-    key : Any
-        A name, or the text that tables have of one; or a position, unless columns are named by
-        numbers.
-    parameter : str
-    names : sequence
-        Of :func:`~sklboost.estimators.input.feature_names.feature_keys`.
-
-    Raises
-    ------
-    ValueError
-        If there is no such feature, or if there are several.
+    Where columns are named by numbers, a number is a name; elsewhere it is a position.
     """
-    if is_integer(key) and not any(map(is_number, names)):
-        if 0 <= key < len(names):
-            return int(key)
-        raise ValueError(
-            f"{parameter} has feature {key}, but X has the features 0 to {len(names) - 1}"
-        )
-    # True is no 1 here, and what has no hash is no name
-    may_be = isinstance(key, Hashable) and not isinstance(key, bool | np.bool_)
-    found = [i for i, name in enumerate(names) if may_be and name == key]
-    if isinstance(key, str):
-        found = found or [i for i, name in enumerate(names) if name_text(name) == key]
-    if len(found) > 1:
-        raise ValueError(f"{parameter} has {key!r}, which several features are called: use numbers")
-    if found:
-        return found[0]
-    if not isinstance(key, str | tuple) and not is_integer(key):
-        raise ValueError(f"{parameter} has {key!r}: it must be the name or number of a feature")
-    raise ValueError(f"{parameter} has {key!r}, but X has {_no_feature(key, names)}")
+
+    def __init__(self, names: Sequence[Any]):
+        self._names = names
+        self._are_numbers = any(map(is_number, names))
+        self._by_name: dict[Any, list[int]] = {}
+        self._by_text: dict[str, list[int]] = {}
+        for place, name in enumerate(names):
+            self._by_name.setdefault(name, []).append(place)
+            self._by_text.setdefault(name_text(name), []).append(place)
+
+    def number_of(self, key: Any, parameter: str) -> int:
+        """Return the number of the feature that `key`, given for that parameter, names or is.
+
+        ValueError if there is no such feature, or if there are several.
+        """
+        names = self._names
+        if is_integer(key) and not self._are_numbers:
+            if 0 <= key < len(names):
+                return int(key)
+            raise ValueError(
+                f"{parameter} has feature {key}, but X has the features 0 to {len(names) - 1}"
+            )
+        # True is no 1 here, and what has no hash is no name
+        may_be = isinstance(key, Hashable) and not isinstance(key, bool | np.bool_)
+        found = self._by_name.get(key, []) if may_be else []
+        if isinstance(key, str):
+            found = found or self._by_text.get(key, [])
+        if len(found) > 1:
+            raise ValueError(
+                f"{parameter} has {key!r}, which several features are called: use numbers"
+            )
+        if found:
+            return found[0]
+        if not isinstance(key, str | tuple) and not is_integer(key):
+            raise ValueError(f"{parameter} has {key!r}: it must be the name or number of a feature")
+        raise ValueError(f"{parameter} has {key!r}, but X has {_no_feature(key, names)}")
 
 
 def _no_feature(key: Any, names: Sequence[Any]) -> str:

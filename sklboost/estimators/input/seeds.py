@@ -11,7 +11,7 @@ _LARGEST_SEED = 2**31 - 1
 def seeds(random_state: Any, is_sampling: bool) -> tuple[int, int]:
     """Return the seed of the rounding of gradients and that of the draws of rows and features.
 
-    None is the seed 0, as in XGBoost: the same fit gives the same model. The module
+    None draws as the seed 0 does, as in XGBoost: the same fit gives the same model. The module
     ``numpy.random`` stands for NumPy's global state, as in scikit-learn. If nothing is drawn, the
     second seed is 0, and no state moves for it.
 

@@ -57,12 +57,6 @@ def _values(y: Any, name: str, numeric: bool) -> Any:
     return values
 
 
-def is_missing(label: Any) -> bool:
-    """Whether the label of a query, a group or a stratum is None, NaN, or pandas' NA."""
-    is_same = label == label
-    return label is None or not isinstance(is_same, bool | np.bool_) or not is_same
-
-
 def _check_finite(values: np.ndarray, name: str) -> None:
     """Raise ValueError, in scikit-learn's words and with the places, for floats that are no target.
 

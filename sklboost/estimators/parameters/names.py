@@ -126,7 +126,7 @@ def _check_ignored(
     """Raise UnknownParameterError unless this is a value without effect of a known name."""
     ignored = unused.get(name, WITHOUT_EFFECT.get(name))
     if ignored is None:
-        near = _nearest(name, {**dict.fromkeys(WITHOUT_EFFECT), **_spellings(known)})
+        near = _nearest(name, {**dict.fromkeys(WITHOUT_EFFECT), **_spellings([*known, *unused])})
         remedy = "" if near is None else f" did you mean {near!r}?"
         raise UnknownParameterError(
             f"{owner} has no parameter {name!r};{remedy} help({owner}) lists its parameters"

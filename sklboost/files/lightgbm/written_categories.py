@@ -49,8 +49,8 @@ def write_categories(model: Model, encodings: tuple[Encoding, ...] | None) -> Wr
         integers = np.arange(len(values))
         if encoding.are_integers_below(_LARGEST) or set(map(type, values)) == {bool}:
             integers = np.array(values, dtype=np.int64)
-        elif encoding.categories.dtype.kind in "iuf":
-            _refuse(f"categories that are numbers but integers from 0 to {_LARGEST - 1}")
+        elif encoding.is_declared and encoding.categories.dtype.kind in "iuf":
+            _refuse(f"categories in columns of numbers but integers from 0 to {_LARGEST - 1}")
         if not all(type(value) in (str, int, float, bool) for value in values):
             _refuse(f"categories such as {values[0]!r}: they are texts or numbers")
         if not encoding.is_coded:

@@ -61,10 +61,10 @@ def _stored_values(encoding: Encoding) -> list[Any] | None:
         _refuse("category features without a category, all values of which are missing")
     if encoding.are_integers_below(MOST_CATEGORIES):
         return list(range(int(max(values)) + 1))
-    if encoding.categories.dtype.kind in "iuf":
+    if encoding.is_declared and encoding.categories.dtype.kind in "iuf":
         largest = MOST_CATEGORIES - 1
-        _refuse(f"categories that are numbers but integers from 0 to {largest}")
-    if not encoding.is_of_text:
+        _refuse(f"categories in columns of numbers but integers from 0 to {largest}")
+    if not (encoding.is_of_text or encoding.categories.dtype.kind == "i"):
         _refuse(f"categories such as {values[0]!r}: they are text or integers")
     for value in values:
         if isinstance(value, str) and not value.isascii():
