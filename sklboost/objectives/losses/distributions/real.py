@@ -127,8 +127,9 @@ class Lognormal(LocationScale):
     @classmethod
     def spread_of(cls, y: np.ndarray, weight: np.ndarray) -> float:
         """Return the standard deviation of the logarithms; of equal targets 1."""
-        is_constant = y.min(initial=np.inf) >= y.max(initial=-np.inf)
-        return 1.0 if is_constant else super().spread_of(np.log(y), weight)
+        logarithms = np.log(y)
+        is_constant = logarithms.min(initial=np.inf) >= logarithms.max(initial=-np.inf)
+        return 1.0 if is_constant else super().spread_of(logarithms, weight)
 
     def guess(self, y: np.ndarray, weight: np.ndarray) -> list[float]:
         """Return those of the logarithms."""
