@@ -145,8 +145,8 @@ class LossOfRows(NamedTuple):
         def value(y: np.ndarray, prediction: np.ndarray, weight: np.ndarray) -> float:
             loss.check_targets(y, "y of a metric")
             found = loss.value(as_rows(y), as_rows(prediction), weight)
-            if math.isnan(found) and lacking(loss, y):
-                raise no_rows(name, f"the kind {lacking(loss, y)!r}")
+            if math.isnan(found) and (need := lacking(loss, y)):
+                raise no_rows(name, f"{'an' if need[0] in 'aeiou' else 'a'} {need}")
             return found
 
         return value
