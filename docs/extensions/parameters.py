@@ -3,7 +3,8 @@
 In come the page of parameters (docs/reference/parameters.md), which says of each in a line what it
 is, and the pages of classes. On these each parameter gets an anchor, to which its name in the
 signature leads; the pages of estimators begin with the lines of their parameters as a table. The
-names on the page of parameters lead to the class that has most of them, or to the only one.
+names on the page of parameters lead to the class that has most of them, to regressors for what only
+these have, or to the only class.
 """
 
 from __future__ import annotations
@@ -16,8 +17,11 @@ from docutils import nodes
 from sphinx import addnodes
 from sphinx.application import Sphinx
 
+from sklboost import XGBClassifierLite
+
 PAGE = "docs/reference/parameters"
 CLASS_WITH_MOST = "api/sklboost.XGBClassifierLite.html"  # beside that page
+OF_REGRESSORS = "api/sklboost.XGBRegressorLite.html"
 OF_ONE_CLASS = re.compile(r"`(XGB\w+)` only")  # in the heading of a group
 GROUP_OR_ROW = re.compile(
     r"^## (?P<group>.*)$|^\| `(?P<name>\w+)` \| `[^|]*` \| (?P<line>[^|]*) \|$", re.MULTILINE
@@ -60,9 +64,17 @@ def link_parameters(app: Sphinx, doctree: nodes.document) -> None:
             if len(listed) > 20:  # an estimator
                 first = content.first_child_matching_class(nodes.field_list)
                 content.insert(first, summary(listed, entries, lines))
-            if app.env.docname.endswith(CLASS_WITH_MOST.removesuffix(".html")):
-                for name in listed:  # the search finds it there
+            for name in listed:  # the search finds it there
+                if app.env.docname.endswith(page_of(name, lines[name]).removesuffix(".html")):
                     app.env.get_domain("std").note_object("parameter", name, anchor(name))
+
+
+def page_of(name: str, line: Line) -> str:
+    """Return the page of a class that has a parameter."""
+    of_one = OF_ONE_CLASS.search(line.group)
+    if of_one:
+        return f"api/sklboost.{of_one[1]}.html"
+    return CLASS_WITH_MOST if name in XGBClassifierLite().get_params() else OF_REGRESSORS
 
 
 def link_names(doctree: nodes.document, lines: dict[str, Line]) -> None:
@@ -71,9 +83,7 @@ def link_names(doctree: nodes.document, lines: dict[str, Line]) -> None:
         names = list(row[0].findall(nodes.literal))
         if names and names[0].astext() in lines:
             name = names[0].astext()
-            of_one = OF_ONE_CLASS.search(lines[name].group)
-            page = f"api/sklboost.{of_one[1]}.html" if of_one else CLASS_WITH_MOST
-            uri = f"{page}#{anchor(name)}"
+            uri = f"{page_of(name, lines[name])}#{anchor(name)}"
             names[0].replace_self(nodes.reference("", "", names[0].deepcopy(), refuri=uri))
 
 
