@@ -158,7 +158,7 @@ def training_rows(
         groups = one_each(given.groups, "groups", "group", len(X))
     rows = Rows(X, y, np.empty(0), base_margins(given.base_margin, X, ""), groups=groups)
     rows = _used(rows, given.sample_weight, "sample_weight")
-    check_known(rows.y, "every row of positive weight: leave this target out")
+    check_known(rows.y)
     return rows, fitted
 
 

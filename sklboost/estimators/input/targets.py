@@ -115,13 +115,16 @@ def known_rows(y: np.ndarray) -> np.ndarray:
     return ~np.isnan(y).all(axis=1)
 
 
-def check_known(y: np.ndarray, why: str) -> None:
-    """Raise ValueError if no value of a column is known; `why` says of which rows, and a remedy."""
+def check_known(y: np.ndarray) -> None:
+    """Raise ValueError if no value of a column is known in the rows of positive weight."""
     if y.ndim == 1 or y.dtype.kind != "f":
         return
     is_unknown = np.isnan(y).all(axis=0)
     if is_unknown.any():
-        raise ValueError(f"y[:, {int(np.argmax(is_unknown))}] is NaN, not known, in {why}")
+        raise ValueError(
+            f"y[:, {int(np.argmax(is_unknown))}] is NaN, not known, in every row of positive "
+            "weight: leave this target out"
+        )
 
 
 # --- labels
