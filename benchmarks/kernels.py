@@ -15,17 +15,17 @@ from sklboost.data.binning import apply_cuts
 from sklboost.data.cuts import find_cuts
 from sklboost.data.features import training_bins
 from sklboost.data.raw_values import raw_matrix
-from sklboost.engine.hashing import hash_key
+from sklboost.engine.elementary import hash_key
 from sklboost.engine.parallel import ThreadTeam
 from sklboost.engine.structs import BuiltColumns
-from sklboost.estimators.fit.training_settings import TREE_PARAMETERS
+from sklboost.estimators.fit.reading import TREE_PARAMETERS
 from sklboost.objectives.gradients import (
     allocate_scratch,
     compile_loss,
     fill_gradients,
     targets_of,
 )
-from sklboost.objectives.losses.two_classes import LogLoss
+from sklboost.objectives.losses.classes import LogLoss
 from sklboost.tree.core.frontier import ROOT, start_leaf, weigh_leaf
 from sklboost.tree.core.histogram import add_rows, empty_accumulator
 from sklboost.tree.core.partition import add_leaf_values, divide_rows

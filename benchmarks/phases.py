@@ -14,16 +14,16 @@ import numpy as np
 from sklboost.boosting.settings import feature_rules, tree_params
 from sklboost.data.binning import apply_cuts
 from sklboost.data.cuts import find_cuts
-from sklboost.engine.hashing import hash_key
+from sklboost.engine.elementary import hash_key
 from sklboost.engine.parallel import ThreadTeam, assemble
-from sklboost.estimators.fit.training_settings import TREE_PARAMETERS
+from sklboost.estimators.fit.reading import TREE_PARAMETERS
 from sklboost.objectives.gradients import (
     allocate_scratch,
     compile_loss,
     fill_gradients,
     targets_of,
 )
-from sklboost.objectives.losses.two_classes import LogLoss
+from sklboost.objectives.losses.classes import LogLoss
 from sklboost.tree.core.frontier import choose_frontier, plan_builds, start_tree
 from sklboost.tree.core.growing import sum_root, weigh_root
 from sklboost.tree.core.histogram import build_histograms

@@ -11,7 +11,8 @@ from unittest import mock
 
 import numpy as np
 
-from sklboost.estimators.fit.preset import auto, plan
+from sklboost.estimators.fit import preset as auto
+from sklboost.estimators.fit import preset as plan
 
 OURS, PRESET = "sklboost", "sklboost, preset"
 PEERS = ("xgboost", "lightgbm", "hist_gb", "catboost")

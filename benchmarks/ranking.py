@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sklboost import XGBRankerLite, XGBRegressorLite
-from sklboost.objectives.metrics.rankings import mean_over_queries
+from sklboost.objectives.metrics import mean_over_queries
 
 from . import datasets, environment
 from .ranking_table import write_table

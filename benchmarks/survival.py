@@ -173,7 +173,7 @@ def _scores(risk, functions, y, y_test):
     from lifelines.utils import concordance_index
     from sksurv.metrics import brier_score, concordance_index_censored
 
-    from sklboost.objectives.metrics.survival import concordance
+    from sklboost.objectives.metrics import concordance
 
     event, time_ = y_test["event"], y_test["time"]
     ours_ = concordance(

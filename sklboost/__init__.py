@@ -11,7 +11,7 @@ from sklboost.boosting.callbacks import (
 )
 from sklboost.data.binned_matrix import BinnedMatrix
 from sklboost.estimators.classifier import XGBClassifierLite
-from sklboost.estimators.input.feature_tables import UnknownCategoryWarning
+from sklboost.estimators.input.features import UnknownCategoryWarning
 from sklboost.estimators.regressor import XGBRegressorLite
 from sklboost.objectives.loss import Loss
 from sklboost.show_versions import show_versions
@@ -20,14 +20,12 @@ from sklboost.warmup import warmup
 
 if _typing.TYPE_CHECKING:
     from sklboost import displays as displays
-    from sklboost.boosting.checkpoint import Checkpoint
+    from sklboost.boosting.callbacks import Checkpoint
     from sklboost.displays import plot_importance, plot_tree
     from sklboost.estimators.distribution import XGBDistributionLite
     from sklboost.estimators.fit.check_loss import check_loss
     from sklboost.estimators.forests import XGBRFClassifierLite, XGBRFRegressorLite
-    from sklboost.estimators.input.bin_features import bin_features
-    from sklboost.estimators.input.bin_parquet import bin_parquet
-    from sklboost.estimators.input.open_bins import open_bins
+    from sklboost.estimators.input.bins import bin_features, bin_parquet, open_bins
     from sklboost.estimators.input.survival_targets import survival_targets
     from sklboost.estimators.loading import (
         from_hist_gradient_boosting,
@@ -37,7 +35,7 @@ if _typing.TYPE_CHECKING:
     )
     from sklboost.estimators.ranker import XGBRankerLite
     from sklboost.estimators.survival import XGBSurvivalLite
-    from sklboost.files.errors import ModelFileError
+    from sklboost.files.sections import ModelFileError
 
 __all__ = [
     "BinnedMatrix",
@@ -72,22 +70,22 @@ __all__ = [
 
 # Imported when they are first asked for, since most programs need none of them.
 _LATER = {
-    "ModelFileError": "sklboost.files.errors:ModelFileError",
-    "Checkpoint": "sklboost.boosting.checkpoint:Checkpoint",
+    "ModelFileError": "sklboost.files.sections:ModelFileError",
+    "Checkpoint": "sklboost.boosting.callbacks:Checkpoint",
     "XGBDistributionLite": "sklboost.estimators.distribution:XGBDistributionLite",
     "XGBRFClassifierLite": "sklboost.estimators.forests:XGBRFClassifierLite",
     "XGBRFRegressorLite": "sklboost.estimators.forests:XGBRFRegressorLite",
     "XGBRankerLite": "sklboost.estimators.ranker:XGBRankerLite",
     "XGBSurvivalLite": "sklboost.estimators.survival:XGBSurvivalLite",
-    "bin_features": "sklboost.estimators.input.bin_features:bin_features",
-    "bin_parquet": "sklboost.estimators.input.bin_parquet:bin_parquet",
+    "bin_features": "sklboost.estimators.input.bins:bin_features",
+    "bin_parquet": "sklboost.estimators.input.bins:bin_parquet",
     "check_loss": "sklboost.estimators.fit.check_loss:check_loss",
     "displays": "sklboost.displays",
     "from_hist_gradient_boosting": "sklboost.estimators.loading:from_hist_gradient_boosting",
     "from_lightgbm": "sklboost.estimators.loading:from_lightgbm",
     "from_xgboost": "sklboost.estimators.loading:from_xgboost",
     "load_model": "sklboost.estimators.loading:load_model",
-    "open_bins": "sklboost.estimators.input.open_bins:open_bins",
+    "open_bins": "sklboost.estimators.input.bins:open_bins",
     "plot_importance": "sklboost.displays:plot_importance",
     "plot_tree": "sklboost.displays:plot_tree",
     "survival_targets": "sklboost.estimators.input.survival_targets:survival_targets",

@@ -8,7 +8,7 @@ from itertools import groupby
 from typing import Any
 
 from sklboost.data.frames import adapter_for
-from sklboost.data.frames.checks import check_kinds, check_names
+from sklboost.data.frames.adapter import check_kinds, check_names
 from tests.conftest import ROOT
 from tests.kinds_of_tables import CASES, REFUSALS, Case
 

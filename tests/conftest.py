@@ -34,7 +34,7 @@ settings.load_profile("ci" if os.environ.get("CI") else "default")
 @pytest.fixture(scope="session", autouse=True)
 def unknown_load(tmp_path_factory):
     """Keep from the tests what else runs on the machine, which the number of threads depends on."""
-    from sklboost.engine import placement
+    from sklboost.engine import parallel as placement
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(placement, "_LOAD", tmp_path_factory.getbasetemp() / "no_load")

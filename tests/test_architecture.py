@@ -91,8 +91,7 @@ def test_only_quantization_knows_the_bits(sources):
 def test_only_parallel_has_threads(sources):
     found = {source.name: THREADS & source.imported for source in sources}
     assert {name: names for name, names in found.items() if names} == {
-        "engine/parallel.py": {"threading"},
-        "engine/thread_counts.py": {"multiprocessing"},  # asks what kind of process this is
+        "engine/parallel.py": {"threading", "multiprocessing"},  # the latter for a process's kind
     }
 
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from sklboost.engine.hashing import hash_key, mix_bits
+from sklboost.engine.elementary import hash_key, mix_bits
 
 LOW = 0xFFFFFFFF
 

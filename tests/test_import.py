@@ -27,15 +27,12 @@ NOT_NEEDED = {
     "sklearn.metrics",
     "sklearn.model_selection",
     "sklearn.preprocessing",
-    "sklboost.boosting.checkpoint",
     "sklboost.data.parquet_files",
     "sklboost.displays",
     "sklboost.estimators.fit.check_loss",
-    "sklboost.estimators.fit.pruning_path",
-    "sklboost.estimators.fit.scored_estimators",
     "sklboost.estimators.forests",
     "sklboost.estimators.parameters.forests",
-    "sklboost.estimators.input.bin_features",
+    "sklboost.estimators.input.bins",
     "sklboost.estimators.predict.contributions",
     "sklboost.estimators.predict.derivations",
     "sklboost.estimators.predict.page",
@@ -67,8 +64,7 @@ print(json.dumps([sorted(imported - before), sorted(fitted - imported)]))
 
 # What loading a model of boosted trees does without.
 NOT_LOADED = {
-    "sklboost.estimators.files.meanings",
-    "sklboost.estimators.files.xgboost_models",
+    "sklboost.estimators.files.foreign_models",
     "sklboost.estimators.forests",
     "sklboost.files.lightgbm",
     "sklboost.files.xgboost",

@@ -6,10 +6,10 @@ import threading
 import numpy as np
 import pytest
 
-from sklboost.engine import placement
-from sklboost.engine.parallel import ThreadTeam
-from sklboost.engine.placement import (
+from sklboost.engine import parallel as placement
+from sklboost.engine.parallel import (
     Placement,
+    ThreadTeam,
     allowed_processors,
     current_processor,
     n_spare_processors,

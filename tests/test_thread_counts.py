@@ -3,8 +3,9 @@ import multiprocessing
 import joblib
 import pytest
 
-from sklboost.engine import placement, thread_counts
-from sklboost.engine.thread_counts import default_n_threads, n_threads_for
+from sklboost.engine import parallel as placement
+from sklboost.engine import parallel as thread_counts
+from sklboost.engine.parallel import default_n_threads, n_threads_for
 
 
 @pytest.fixture

@@ -18,10 +18,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklboost.boosting.calls import TreeGrower
 from sklboost.boosting.evaluation import Evaluation, ValidationSet
+from sklboost.boosting.rounds import TreeGrower
 from sklboost.boosting.settings import BoostingTask, Dropout
-from sklboost.engine.hashing import hash_key, mix_bits
+from sklboost.engine.elementary import hash_key, mix_bits
 from sklboost.engine.model import Trees
 from sklboost.engine.structs import TreeParams
 from sklboost.tree.predict.trees import first_trees, join_trees, no_trees

@@ -27,10 +27,10 @@ from sklboost.objectives.means import (
 )
 from sklboost.objectives.metric import RoundMetric, as_rows
 from sklboost.tree.predict.assembly import assemble_model
-from sklboost.tree.predict.prediction import add_trees
-from sklboost.tree.predict.scoring import (
+from sklboost.tree.predict.prediction import (
     ScoredRows,
     add_to_block,
+    add_trees,
     allocate_new_trees,
     fetch_block,
     lay_out_rows,

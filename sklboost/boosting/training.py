@@ -13,9 +13,8 @@ import numpy as np
 
 from sklboost.boosting.boosters import make_booster
 from sklboost.boosting.callbacks import EarlyStopping, EvalsLog, TrainingCallback, TrainingState
-from sklboost.boosting.calls import TreeGrower
 from sklboost.boosting.evaluation import Evaluation, ValidationSet
-from sklboost.boosting.rounds import Rounds
+from sklboost.boosting.rounds import Rounds, TreeGrower
 from sklboost.boosting.settings import BoostingTask
 from sklboost.data.sparse_table import SparseTable
 from sklboost.engine.model import Trees

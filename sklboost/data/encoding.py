@@ -18,7 +18,7 @@ from zoneinfo import ZoneInfo
 
 import numpy as np
 
-from sklboost.data.feature_cuts import heaviest_first
+from sklboost.data.cuts import heaviest_first
 from sklboost.data.frames.adapter import FrameAdapter, Kind, as_objects, is_wide
 from sklboost.data.table import Column, floats_below
 from sklboost.engine.cached import cached_property

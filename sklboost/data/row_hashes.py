@@ -15,7 +15,7 @@ from sklboost.data.features import Features, RemoteFeatures
 from sklboost.data.sparse_table import SparseTable
 from sklboost.data.table import Table
 from sklboost.engine.compiling import inlined, kernel
-from sklboost.engine.hashing import hash_key, mix_bits
+from sklboost.engine.elementary import hash_key, mix_bits
 
 # Values that are converted at a time: small enough for the second-level cache.
 _BLOCK_VALUES = 32_768

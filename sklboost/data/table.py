@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklboost.data.row_arrays import row_blocks
+from sklboost.data.raw_values import row_blocks
 
 # A block of 8 MB of float64: enough work for a team, little beside a large table.
 BLOCK_VALUES = 2**20

@@ -20,7 +20,7 @@ from sklboost.displays.figures import (
 )
 from sklboost.estimators.parameters.rules import integer, value_of
 from sklboost.estimators.predict.fitted_model import fitted_model
-from sklboost.inspection.validation_importances import ValidationImportances
+from sklboost.inspection.importances import ValidationImportances
 
 _BAR, _FRAME, _WIDTH = 0.26, 1.2, 7.0  # inches
 _MOST_LETTERS, _LABEL = 40, 10.0  # of names, and their size in points

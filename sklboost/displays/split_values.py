@@ -21,7 +21,7 @@ from sklboost.displays.figures import (
     literal,
     short,
 )
-from sklboost.estimators.input.feature_rules import FeaturePlaces
+from sklboost.estimators.input.feature_names import FeaturePlaces
 from sklboost.estimators.parameters.rules import integer
 from sklboost.estimators.predict.fitted_model import fitted_model
 

@@ -1,11 +1,4 @@
-"""What the machines of a training exchange while a tree grows: the engine's seam, filled in.
-
-A machine adds up the cells of some of the columns over all machines and searches these for splits;
-then all machines learn the best split of each node. Only the histograms that were built from rows
-travel: a sibling is the parent less these, as on one machine. Sums are integers, and float sums are
-those of fixed blocks of rows, added in the order of the blocks, so the bits are those of one
-machine.
-"""
+"""What the machines of a training exchange while a tree grows: histograms, added up."""
 
 import weakref
 from collections.abc import Callable, Sequence
@@ -13,9 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklboost.distributed.cells import add_cells, pack_cells
-from sklboost.distributed.peers import Peers
+from sklboost.distributed.messages import Peers
 from sklboost.engine.callbacks import address_of_python
+from sklboost.engine.compiling import kernel
 from sklboost.engine.structs import TrainingBins
 from sklboost.tree.core.frontier import ROOT
 from sklboost.tree.core.machines import (
@@ -28,7 +21,38 @@ from sklboost.tree.core.machines import (
 )
 from sklboost.tree.core.quantization import Derivatives
 from sklboost.tree.core.workspace import LEFT, OWN, SPLIT_DTYPE, Workspace
-from sklboost.tree.options.category_noise import keep_spreads, sum_spreads
+from sklboost.tree.options.categories import keep_spreads, sum_spreads
+
+
+@kernel
+def pack_cells(histograms, slots, strips, start, stop, part):
+    """Fill `part`, int64, from the front with the numbers ``[start, stop)`` of some histograms."""
+    place = 0
+    for index in range(len(slots)):
+        numbers = histograms[slots[index], strips[index], start:stop]
+        for number in range(len(numbers)):
+            part[place + number] = numbers[number]
+        place += len(numbers)
+
+
+@kernel
+def add_cells(histograms, slots, strips, siblings, start, stop, part):
+    """Add what :func:`pack_cells` has packed to histograms, and subtract it from their siblings.
+
+    `siblings` are the slots of the latter, -1 where there is none: such a slot has the parent of
+    all machines, less what this machine has built.
+    """
+    place = 0
+    for index in range(len(slots)):
+        packed = part[place : place + stop - start]
+        numbers = histograms[slots[index], strips[index], start:stop]
+        for number in range(len(numbers)):
+            numbers[number] += packed[number]
+        if siblings[index] >= 0:
+            sibling = histograms[siblings[index], strips[index], start:stop]
+            for number in range(len(sibling)):
+                sibling[number] -= packed[number]
+        place += len(packed)
 
 
 class Growth(NamedTuple):
@@ -37,7 +61,7 @@ class Growth(NamedTuple):
     workspace: Workspace
     derivatives: Derivatives
     counts: np.ndarray  # int64, shape (n_threads, n_cells): as in RowSample
-    # whether splits on categories are chosen as :mod:`sklboost.tree.options.category_noise` does
+    # whether splits on categories are chosen as :mod:`sklboost.tree.options.categories` does
     has_noise: bool
 
 

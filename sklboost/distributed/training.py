@@ -1,28 +1,155 @@
-"""The rounds of a training on several machines, as the client has them.
-
-The machines do the rounds, and the client has the trees of all that are finished. So it is the
-checkpoint: where machines were lost, others are given their rows and the trees so far, and the
-rounds that were under way are done again, with the same bits.
-"""
+"""The rounds of a training on several machines: on each machine, and as the client has them."""
 
 import pickle
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Protocol
+from functools import partial
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from sklboost.boosting.calls import allocate_grown, plan_calls
-from sklboost.boosting.settings import BoostingTask
-from sklboost.data.binned_matrix import Binning
-from sklboost.distributed.machine import Machine, OwnRows, Work
-from sklboost.distributed.peers import Peers
-from sklboost.distributed.placing import assemble
+from sklboost.boosting.rounds import Rounds, allocate_grown, plan_calls
+from sklboost.boosting.settings import BoostingTask, Part
+from sklboost.boosting.training import MakeGrower
+from sklboost.data.binned_matrix import BinnedMatrix, Binning
+from sklboost.data.binning import lay_out_cells
+from sklboost.data.features import fill_columns
+from sklboost.data.raw_values import read_only
+from sklboost.distributed.crew import Crew, LostWorkersError
+from sklboost.distributed.exchange import Exchange, Growth
+from sklboost.distributed.features import assemble
+from sklboost.distributed.messages import Peers
 from sklboost.engine.model import Trees
 from sklboost.engine.parallel import ThreadTeam
-from sklboost.engine.structs import BinCuts, TreeParams
+from sklboost.engine.structs import BinCuts, FeatureRules, TrainingBins, TreeParams
+from sklboost.objectives.loss import Loss
 from sklboost.tree.core.machines import BLOCK_ROWS
-from sklboost.tree.core.quantization import scale_of_weights
+from sklboost.tree.core.quantization import WeightScale, scale_of_weights
+from sklboost.tree.predict.assembly import assemble_model
+from sklboost.tree.predict.prediction import add_trees
 from sklboost.tree.predict.trees import join_trees, no_trees, take_trees, write_trees
+
+
+class Work(NamedTuple):
+    """What all machines of a training are told.
+
+    Attributes
+    ----------
+    binning : Binning
+    loss, params, rules, seed, sampling_seed, keep_pruned
+        As in BoostingTask.
+    n_samples : int
+        Rows of all machines.
+    weight_scale : WeightScale
+        Of all rows.
+    n_at_once : int
+        Rounds that may be done in one call.
+    trees : Trees
+        Those that are finished; they are not in the raw scores that machines are given.
+    """
+
+    binning: Binning
+    loss: Loss
+    params: TreeParams
+    rules: FeatureRules
+    seed: int
+    sampling_seed: int
+    keep_pruned: bool
+    n_samples: int
+    weight_scale: WeightScale
+    n_at_once: int
+    trees: Trees
+
+
+class OwnRows(NamedTuple):
+    """The rows of a machine: whole blocks of 4,096 of all rows, and perhaps the last one.
+
+    Attributes
+    ----------
+    blocks : ndarray of int64, shape (n_blocks,)
+        Their numbers, increasing.
+    bins : ndarray of uint8 or uint16, shape (n_own_rows, n_features)
+    y, weight, sample_weight, raw_score
+        As in BoostingTask; `raw_score` without the trees of this training.
+    """
+
+    blocks: np.ndarray
+    bins: np.ndarray
+    y: np.ndarray
+    weight: np.ndarray
+    sample_weight: np.ndarray
+    raw_score: np.ndarray
+
+
+class Machine:
+    """The rounds of one machine; its methods are called at the same time on all machines.
+
+    Parameters
+    ----------
+    peers : Peers
+    work : Work
+    rows : OwnRows
+    n_threads : int
+    """
+
+    def __init__(self, peers: Peers, work: Work, rows: OwnRows, n_threads: int):
+        self._peers = peers
+        self._raw_score = rows.raw_score
+        with ThreadTeam(n_threads) as team:
+            self._team = team
+            columns = np.empty(rows.bins.shape[::-1], dtype=rows.bins.dtype)
+            team.run(fill_columns, rows.bins, columns)
+            cuts, has_missing = work.binning.cuts, work.binning.has_missing
+            matrix = lay_out_cells(rows.bins, read_only(columns), cuts, has_missing)
+            if len(work.trees.n_pruned) > 0:
+                model = assemble_model(work.trees, np.zeros(work.loss.n_outputs), len(columns))
+                binned = BinnedMatrix(rows.bins, work.binning)
+                add_trees(team, model, binned, (0, model.n_trees), rows.raw_score)
+            self._exchange = Exchange(peers, matrix, rows.blocks, work.n_samples)
+            task = _task_of(work, rows, matrix, self._exchange)
+            self._rounds = Rounds(team, task, (work.n_at_once, work.n_at_once))
+        has_categories = bool(matrix.n_categories.any())
+        self._exchange.growth = Growth(
+            workspace=self._rounds.workspace,
+            derivatives=self._rounds.state.derivatives,
+            counts=self._rounds.state.rows.counts,
+            has_noise=has_categories and work.params.cat_smooth > 0.0,
+        )
+
+    def run(self, start: int, stop: int, params: TreeParams) -> Trees | None:
+        """Do the rounds ``[start, stop)``; the first machine returns the new trees."""
+        grown = []
+        with self._team:
+            for trees in self._rounds.run(start, stop, params):
+                self._exchange.raise_error()
+                grown.append(trees)
+        return join_trees(grown) if self._peers.rank == 0 else None
+
+    def raw_scores(self) -> np.ndarray:
+        """Return the raw scores of the rows, shape (n_outputs, n_own_rows)."""
+        return self._raw_score
+
+
+def _task_of(work: Work, rows: OwnRows, matrix: TrainingBins, exchange: Exchange) -> BoostingTask:
+    """Return the task of the rounds on the rows of one machine."""
+    return BoostingTask(
+        X=rows.bins,
+        matrix=matrix,
+        cuts=work.binning.cuts,
+        y=rows.y,
+        weight=rows.weight,
+        sample_weight=rows.sample_weight,
+        raw_score=rows.raw_score,
+        trees_before=no_trees(),
+        loss=work.loss,
+        params=work.params,
+        rules=work.rules,
+        seed=work.seed,
+        sampling_seed=work.sampling_seed,
+        dropout=None,
+        keep_pruned=work.keep_pruned,
+        part=Part(exchange.machines, work.weight_scale),
+    )
+
 
 # A call that has lost workers so often, one time after the other, is given up.
 _MOST_LOSSES = 5
@@ -38,7 +165,7 @@ class PlacedBins(Protocol):
         """Return for each worker that has rows its blocks, and what their bins are made of."""
 
 
-class Crew(Protocol):
+class Workers(Protocol):
     """Objects on workers that are called all at once."""
 
     def workers(self) -> dict[str, int]:
@@ -89,7 +216,7 @@ class ClusterRounds:
 
     def __init__(
         self,
-        crew: Crew,
+        crew: Workers,
         bins: PlacedBins,
         lost: type[Exception],
         team: ThreadTeam,
@@ -227,10 +354,40 @@ def make_machine(  # noqa: PLR0913, arrays that are sent one by one
 ) -> Machine:
     """Put the rows of a machine together, and make it; called on its worker.
 
-    `told` is a pickled :class:`~sklboost.distributed.machine.Work`.
+    `told` is a pickled :class:`~sklboost.distributed.training.Work`.
     """
     bins = assemble(blocks, *pieces)
     # copies: what was sent is read-only, and kernels know these as writable
     y, weight, sample_weight = (np.array(values) for values in (y, weight, sample_weight))
     rows = OwnRows(blocks, bins, y, weight, sample_weight, np.array(raw_score))
     return Machine(peers, pickle.loads(told.data), rows, n_threads)
+
+
+def bin_on_cluster(
+    X: Any, weight: np.ndarray, max_bin: int, n_jobs: int | None
+) -> tuple[TrainingBins, BinCuts, MakeGrower, np.ndarray]:
+    """Choose the bins of features on a cluster.
+
+    Parameters
+    ----------
+    X : ClusterFeatures
+    weight : ndarray of float64, shape (n_samples,) or (0,)
+    max_bin : int
+    n_jobs : int or None
+        Of this process.
+
+    Returns
+    -------
+    matrix : TrainingBins
+        Of bins that are all 0 and take no memory: those of the rows are made on the cluster.
+    cuts : BinCuts
+    make_rounds : callable
+        Makes the rounds that are done there.
+    is_constant : ndarray of bool, shape (n_features,)
+        Whether all rows have the same bin.
+    """
+    bins = X.binned(weight, max_bin, n_jobs)
+    no_bins: Any = np.broadcast_to(bins.dtype.type(0), X.shape)
+    matrix = lay_out_cells(no_bins, no_bins.T, bins.cuts, bins.has_missing)
+    make_rounds = partial(ClusterRounds, Crew(X.client), bins, LostWorkersError)
+    return matrix, bins.cuts, make_rounds, bins.is_constant

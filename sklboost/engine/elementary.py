@@ -1,12 +1,4 @@
-"""Elementary functions in plain arithmetic: e^x, log x, log x!, its derivatives, powers of two.
-
-The compiler turns a polynomial that stands in a loop into vector instructions, and not a call of
-the C library: less than half the time a row. So these functions are inlined. They also give the
-same bits everywhere, while C libraries differ in the last bit.
-
-Whole numbers are read from, and written to, the bits of floats: processors without AVX-512 have no
-vector instruction that converts between int64 and float64.
-"""
+"""Elementary functions in plain arithmetic, and pseudo-random bits as hashes."""
 
 import numpy as np
 
@@ -217,3 +209,27 @@ def next_float32(x):
     """Return the smallest float32 above x, a float32 from -inf to 3.4e38 and not -0."""
     bits = np.float32(x).view(np.int32)
     return np.int32(bits + 1 if bits >= 0 else bits - 1).view(np.float32)
+
+
+@inlined
+def mix_bits(number):
+    """Return 32 pseudo-random bits for a 32-bit number, a uint64 below 2^32.
+
+    Two rounds of xor-shift and multiply. Products stay below 2^64, so nothing wraps, compiled or
+    interpreted.
+    """
+    low = np.uint64(0xFFFFFFFF)
+    number ^= number >> np.uint64(16)
+    number = (number * np.uint64(0x7FEB352D)) & low
+    number ^= number >> np.uint64(15)
+    number = (number * np.uint64(0x846CA68B)) & low
+    return number ^ (number >> np.uint64(16))
+
+
+@inlined
+def hash_key(seed, round_, output):
+    """Return a 32-bit key of three whole numbers; each of them, and their order, matters."""
+    key = np.uint64(0)
+    for number in (seed, round_, output):
+        key = mix_bits(key ^ np.uint64(number & 0xFFFFFFFF)) ^ np.uint64(0x9E3779B9)
+    return key

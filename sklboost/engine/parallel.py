@@ -1,29 +1,194 @@
-"""A team of threads that runs one kernel together: the only file of the package with threads.
+"""A team of threads that runs one kernel together: the only file of the package with threads."""
 
-Every member of the team runs the kernel once, each with its own rank, as on a GPU. Members meet at
-a spin barrier built on atomic counters and share work through further counters.
-
-Plain Python threads and ``nogil`` kernels are used rather than a numba threading layer because
-those kill forked children (``omp``), abort on concurrent use (``workqueue``) or are missing
-(``tbb``). The threads live as long as one fit or predict, so a fork finds none of them idle.
-
-Rules for what a team runs: it begins with ``if not assemble(team): return``. Kernels that meet at a
-barrier never raise, print or allocate afterwards, since a member that leaves early would leave the
-others waiting.
-"""
-
+import ctypes
+import math
+import os
+import sys
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from multiprocessing import current_process
+from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, NamedTuple
 
+import joblib
 import numpy as np
+from joblib.parallel import ThreadingBackend, get_active_backend
 
 from sklboost.engine.backend import BACKEND, Backend
 from sklboost.engine.compiling import inlined, kernel
 from sklboost.engine.instructions import atomic_add, atomic_load, atomic_store, yield_processor
-from sklboost.engine.placement import Placement
+
+# A task is small if no more threads are useful for it, and it is done no more times.
+_FEW_THREADS, _FEW_TIMES = 4, 200
+
+
+def default_n_threads() -> int:
+    """Return the number of threads this process may use without crowding others out.
+
+    The smallest of the processors it may run on (affinity and cgroup quota), the limit that joblib
+    sets in its worker processes, and 1 in joblib's worker threads, whose number is not known. It is
+    1, too, in a task of a Dask worker, which has a thread for each of its tasks, and in processes
+    of a ``multiprocessing.Pool``.
+    """
+    # before joblib is asked, which would warn, or ask Dask's scheduler how large the cluster is
+    if _is_dask_task() or current_process().daemon or is_joblib_task():
+        return 1
+    limits: list[int] = [joblib.cpu_count(), joblib.effective_n_jobs(-1)]
+    inner_limit = os.environ.get("OMP_NUM_THREADS", "").split(",")[0]  # a list: by nesting
+    if inner_limit.isdigit() and int(inner_limit) > 0:
+        limits.append(int(inner_limit))
+    return max(1, min(limits))
+
+
+def is_joblib_task() -> bool:
+    """Whether this thread works on a task of joblib, in a worker thread or a worker process."""
+    if _is_dask_task():
+        return False
+    backend, _ = get_active_backend()
+    return isinstance(backend, ThreadingBackend) and backend.nesting_level > 0
+
+
+def _is_dask_task() -> bool:
+    """Whether this thread works on a task of a Dask worker; Dask is not imported to know that."""
+    state = getattr(sys.modules.get("distributed.utils"), "thread_state", None)
+    return hasattr(state, "execution_state")
+
+
+def n_threads_for(n_jobs: int | None, work: int, unit: int, n_times: int = 1) -> int:
+    """Return the number of threads for a task.
+
+    A small task has no more than find a processor at once: to wait takes longer than they save.
+
+    Parameters
+    ----------
+    n_jobs : int or None
+        The most the user allows; None: :func:`default_n_threads`, -1: all processors, -2: all but
+        one, ...
+    work : int
+        The size of the task.
+    unit : int
+        The work that one thread does in the time that another one costs. Each thread takes its
+        share of the work and adds its cost, so the least time is where their number is the square
+        root of the units.
+    n_times : int
+        How many times the team does the task, as for each round of boosting.
+    """
+    n_useful = max(1, math.isqrt(work // unit))
+    if n_useful == 1:
+        return 1  # to learn the limits of this process takes longer than predicting a row
+    if n_jobs is None:
+        limit = default_n_threads()
+    elif n_jobs < 0:
+        limit = joblib.cpu_count() + 1 + n_jobs
+    else:
+        limit = n_jobs
+    if limit > 1 and n_useful <= _FEW_THREADS and n_times <= _FEW_TIMES:
+        limit = n_that_find_one(limit)
+    return max(1, min(limit, n_useful))
+
+
+_LOAD = Path("/proc/loadavg")
+
+
+def _find_getcpu() -> Callable[[], int]:
+    if sys.platform == "linux":
+        with suppress(OSError, AttributeError):
+            # which keeps the interpreter's lock: the call takes less time than giving it back
+            getcpu: Callable[[], int] = ctypes.PyDLL(None).sched_getcpu
+            return getcpu
+    return lambda: -1
+
+
+# Returns the number of the processor that this thread runs on; -1 if that is unknown.
+current_processor = _find_getcpu()
+
+
+def allowed_processors() -> set[int]:
+    """Return the processors that this thread may run on; an empty set if they are unknown."""
+    if sys.platform == "linux":
+        with suppress(OSError):
+            return os.sched_getaffinity(0)
+    return set()
+
+
+def n_spare_processors(allowed: set[int]) -> int | None:
+    """Return the number of processors minus that of all threads that run or wait for one.
+
+    It is negative on a busy machine. None if it is unknown, for example if `allowed`, the
+    processors that this thread may run on, are not all.
+    """
+    with suppress(OSError, ValueError, IndexError):
+        if len(allowed) == os.cpu_count():
+            n_running, _ = _LOAD.read_bytes().split()[3].split(b"/")
+            return len(allowed) - int(n_running)
+    return None
+
+
+def n_that_find_one(limit: int) -> int:
+    """Return how many of `limit` threads, this one among them, have a processor at once.
+
+    At least 1; all if that is unknown.
+    """
+    n_spare = n_spare_processors(allowed_processors())
+    return limit if n_spare is None else max(1, min(limit, 1 + n_spare))
+
+
+class Placement:
+    """Where the members of a team were last seen.
+
+    Made by the caller's thread, which is member 0 and never moved.
+    """
+
+    def __init__(self, n_members: int):
+        self._processors = [-1] * n_members
+        self._has_moved = [False] * n_members
+        self._allowed = allowed_processors() if n_members > 1 else set()
+
+    def look(self, rank: int) -> None:
+        """Note where a member is, to be called by itself."""
+        self._processors[rank] = current_processor()
+
+    def run_apart(self, rank: int, run: Callable[[int], None]) -> None:
+        """Call ``run(rank)`` in a helper, on a processor of its own if one is idle."""
+        # without memory, say, it runs where it is
+        with suppress(Exception):
+            self._move_apart(rank)
+        run(rank)
+        with suppress(Exception):
+            self._release(rank)
+
+    def _move_apart(self, rank: int) -> None:
+        """Move this helper off the processor of another member, if it is there.
+
+        But only if another processor is idle: beside a thread of another program, or of a library
+        that waits for work without sleeping, the helper would be slower than beside its team.
+        """
+        self.look(rank)
+        taken = {*self._processors[:rank], *self._processors[rank + 1 :]} - {-1}
+        others, here = self._allowed - taken, self._processors[rank]
+        if here not in taken or not others:
+            return
+        n_spare = n_spare_processors(self._allowed)
+        # 0 is enough, since two of the threads that were counted share a processor
+        if n_spare is not None and n_spare >= 0:
+            self._has_moved[rank] = True
+            _run_on(others)
+            self.look(rank)
+
+    def _release(self, rank: int) -> None:
+        """Let this helper run on all processors again, if it was moved."""
+        if self._has_moved[rank]:
+            _run_on(self._allowed)
+            self._has_moved[rank] = False
+
+
+def _run_on(processors: set[int]) -> None:
+    if sys.platform == "linux":
+        with suppress(OSError):
+            os.sched_setaffinity(0, processors)
+
 
 # Cells of ``Team.state``. Each has a cache line of its own (8 int64): neighbours on one line would
 # make every member's spin slow down every other member's work.

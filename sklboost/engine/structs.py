@@ -140,7 +140,7 @@ PLACE_DTYPE = np.dtype(
 class TrainingBins(NamedTuple):
     """The training data as bins, in two layouts, and where each feature's histogram lies.
 
-    A column is a feature, or a bundle of sparse features (see ``data/sparse_binning.py``).
+    A column is a feature, or a bundle of sparse features (see ``data/binning.py``).
     """
 
     # uint8 or uint16, read-only, shape (n_samples, n_columns), C order: read when histograms are

@@ -13,16 +13,22 @@ from sklboost.estimators.documentation_link import DocumentationLinkMixin
 from sklboost.estimators.fit.fitting_mixin import FittingMixin
 from sklboost.estimators.fit.sklearn_callbacks import CallbackSupportMixin
 from sklboost.estimators.input.arguments import FitArguments
-from sklboost.estimators.input.check_features import features
-from sklboost.estimators.input.feature_rules import read_signs
+from sklboost.estimators.input.feature_names import read_signs
+from sklboost.estimators.input.features import features
 from sklboost.estimators.parameters.docstrings import methods_documented
 from sklboost.estimators.parameters.groups import Parameters
 from sklboost.estimators.parameters.names import ChecksNames, methods_checked
 from sklboost.estimators.predict.by_partitions import by_partitions
 from sklboost.estimators.predict.explaining import ExplainingMixin
-from sklboost.estimators.predict.fitted_model import FittedModel, fitted_state, trained_model
+from sklboost.estimators.predict.fitted_model import (
+    FittedModel,
+    RawScores,
+    add_rounds,
+    fitted_state,
+    leaves,
+    trained_model,
+)
 from sklboost.estimators.predict.importances import ImportancesMixin
-from sklboost.estimators.predict.raw_scores import RawScores, add_rounds, leaves
 from sklboost.estimators.predict.shap_values import ShapValuesMixin
 from sklboost.estimators.saving import SavingMixin
 from sklboost.estimators.versions import RemembersVersion
@@ -116,7 +122,7 @@ class BaseBooster(
         >>> bool(abs(((pruned.predict(X) - y) ** 2).mean() / path.impurities[-4] - 1) < 1e-6)
         True
         """
-        from sklboost.estimators.fit.pruning_path import path_of_first_tree
+        from sklboost.estimators.fit.fitting import path_of_first_tree
 
         return path_of_first_tree(self._fit_request(X, y, FitArguments(sample_weight)))
 

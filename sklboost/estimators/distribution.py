@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.utils import check_consistent_length
 
 from sklboost.data.frames import read_values
-from sklboost.estimators.input.distribution_targets import DistributionTargets
+from sklboost.estimators.input.target_kinds import DistributionTargets
 from sklboost.estimators.input.targets import validation_targets
 from sklboost.estimators.input.weights import row_weights
 from sklboost.estimators.parameters.distributions import DistributionParameters

@@ -169,7 +169,7 @@ def from_lightgbm(model: Any) -> XGBRegressorLite | XGBClassifierLite:
     >>> bool(abs(ours.predict(X) - theirs.predict(X)).max() < 1e-9)
     True
     """
-    from sklboost.estimators.files.lightgbm_models import estimator_of
+    from sklboost.estimators.files.foreign_models import estimator_of
 
     return estimator_of(model, KINDS)
 
@@ -217,6 +217,6 @@ def from_xgboost(model: Any) -> XGBRegressorLite | XGBClassifierLite:
     >>> bool(abs(ours.predict(X) / theirs.predict(X) - 1).max() < 1e-6)
     True
     """
-    from sklboost.estimators.files.xgboost_models import estimator_of_xgboost
+    from sklboost.estimators.files.foreign_models import estimator_of_xgboost
 
     return estimator_of_xgboost(model, _class_named)

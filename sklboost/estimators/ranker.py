@@ -233,7 +233,7 @@ class XGBRankerLite(RankerParameters, BaseBooster):
             From 0 to 1; a query without relevant documents has 1. Gains are as `ndcg_exp_gain`
             says, and documents of equal scores stay in the order of the rows.
         """
-        from sklboost.objectives.metrics.rankings import mean_over_queries
+        from sklboost.objectives.metrics import mean_over_queries
 
         given, prediction = read_given(y, qid, group, sample_weight), self.predict(X)
         if len(prediction) != len(given.y):

@@ -15,7 +15,7 @@ from sklboost.estimators.parameters.docstrings import documented
 from sklboost.estimators.parameters.groups import RegressorParameters
 from sklboost.estimators.predict.by_partitions import by_partitions, from_raw_scores
 from sklboost.objectives.loss import by_rows
-from sklboost.objectives.metrics.all_rows import r2
+from sklboost.objectives.metrics import r2
 
 
 @documented

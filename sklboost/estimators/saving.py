@@ -151,7 +151,7 @@ class SavingMixin(HasFittedModel):
         --------
         sklboost.from_xgboost : The other way.
         """
-        from sklboost.estimators.files.xgboost_models import booster_of
+        from sklboost.estimators.files.foreign_models import booster_of
 
         return booster_of(self._fitted)
 
@@ -185,7 +185,7 @@ class SavingMixin(HasFittedModel):
         `categories_`. With ``missing=0`` LightGBM takes numbers nearer to 0 than 1e-35 for missing
         ones, too.
         """
-        from sklboost.estimators.files.meanings import meaning_of
+        from sklboost.estimators.files.foreign_models import meaning_of
         from sklboost.files.lightgbm.writing import write_lightgbm
 
         fitted = self._fitted

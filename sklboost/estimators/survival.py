@@ -7,8 +7,7 @@ import numpy as np
 from sklearn.utils import check_consistent_length
 
 from sklboost.estimators.base import BaseBooster
-from sklboost.estimators.input.survival_kind import SurvivalTargets
-from sklboost.estimators.input.survival_targets import read_survival, with_fields
+from sklboost.estimators.input.survival_targets import SurvivalTargets, read_survival, with_fields
 from sklboost.estimators.input.weights import row_weights
 from sklboost.estimators.parameters.docstrings import documented
 from sklboost.estimators.parameters.names import checks_arguments
@@ -17,7 +16,7 @@ from sklboost.estimators.predict.by_partitions import by_partitions, from_raw_sc
 from sklboost.estimators.predict.fitted_model import FittedModel
 from sklboost.estimators.predict.step_functions import step_functions
 from sklboost.objectives.loss import by_rows
-from sklboost.objectives.metrics.survival import concordance
+from sklboost.objectives.metrics import concordance
 
 
 @documented

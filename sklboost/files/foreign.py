@@ -1,11 +1,11 @@
-"""Trees of other libraries as trees of ours."""
+"""Trees of other libraries as trees of ours, and what their numbers mean."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from sklboost.data.encoding import MOST_CATEGORIES
+from sklboost.data.encoding import MOST_CATEGORIES, Encoding
 from sklboost.engine.model import (
     LINEAR_TERM_DTYPE,
     NODE_DTYPE,
@@ -15,10 +15,31 @@ from sklboost.engine.model import (
     Trees,
 )
 from sklboost.engine.structs import PARAMS_DTYPE, TreeParams, records
-from sklboost.files.errors import ModelFileError
-from sklboost.files.sections import LARGEST_SCORE
+from sklboost.files.sections import LARGEST_SCORE, ModelFileError
 from sklboost.tree.predict.assembly import assemble_model
 from sklboost.tree.predict.category_bits import bits_of_categories
+
+
+class Meaning(NamedTuple):
+    """What the features and raw scores of a model mean, whatever library it is of."""
+
+    task: str
+    objective: str  # as `objective` of our estimators; empty for a loss that the user wrote
+    # float64, shape (n_outputs,): raw scores before the first tree, shifts after the training
+    # included
+    base_score: np.ndarray
+    n_targets: int  # columns of y; 1 for classes
+    n_features: int
+    feature_names: list[str] | None = None
+    # how the values of features become numbers; None: they are numbers
+    encodings: tuple[Encoding, ...] | None = None
+    # ndarray or None: labels of a classifier, in the order of its outputs
+    classes: np.ndarray | None = None
+    missing: float = np.nan  # A further value that counts as missing; NaN: none
+    parameters: dict[str, Any] = {}  # noqa: RUF012, never modified
+    best_iteration: int | None = None  # the round at which early stopping found the best metric
+    chosen_by: str = "objective"  # the parameter of our estimators that names the objective
+
 
 _NO_CODES = np.empty(0, dtype=np.int64)
 
@@ -211,3 +232,54 @@ def _linear_leaves(pairs: Sequence[tuple[ForeignTree, np.ndarray]]) -> LinearLea
     limits = np.tile([-np.inf, np.inf], (len(nodes), 1))
     shifts = np.array([tree.shifts.get(node, 0.0) for tree, node in nodes])
     return LinearLeaves(starts, shifts, limits, terms)
+
+
+# Relative to the gain and to the similarities, of which it is a difference: other libraries round
+# gradients to float32, and LightGBM writes gains with six digits.
+_OF_GAIN, _OF_SIMILARITIES = 1e-3, 1e-5
+
+
+def add_up(left: np.ndarray, right: np.ndarray, of_leaves: np.ndarray) -> np.ndarray:
+    """Return sums of all nodes, whose children come behind them.
+
+    Parameters
+    ----------
+    left, right : ndarray of int64, shape (n_nodes,)
+        Child nodes; -1 for a leaf.
+    of_leaves : ndarray of float64, shape (n_leaves,)
+        In the order of the nodes.
+    """
+    sums = np.zeros(len(left))
+    is_leaf = left < 0
+    sums[is_leaf] = of_leaves
+    for node in np.flatnonzero(~is_leaf)[::-1].tolist():
+        sums[node] = sums[left[node]] + sums[right[node]]
+    return sums
+
+
+def with_gradients(tree: ForeignTree, reg_lambda: float) -> ForeignTree:
+    """Return the tree with the sums of gradients from which its leaf values follow.
+
+    Leaf weights are ``-G / (H + lambda)`` unless other parameters changed them, so G follows from
+    the weights and H. It is kept only if the gains computed from G and H are those of the library;
+    then these gains and the values of inner nodes replace the library's, which may be rounded.
+    Else the tree is returned as it is.
+
+    Parameters
+    ----------
+    tree : ForeignTree
+        Of one output, with gains and its learning rate; children come behind their parents.
+    reg_lambda : float
+    """
+    rate, penalised = tree.learning_rate or np.nan, tree.cover + reg_lambda
+    is_split = tree.left >= 0
+    of_leaves = -(tree.value[:, 0] / rate * penalised)[~is_split]
+    gradient = add_up(tree.left, tree.right, of_leaves)
+    similarity = gradient**2 / penalised
+    parts = similarity[tree.left] + similarity[tree.right]
+    gain = np.where(is_split, parts - similarity, 0.0)
+    room = _OF_GAIN * np.abs(tree.gain) + _OF_SIMILARITIES * (parts + similarity)
+    if not (np.abs(gain - tree.gain) <= room)[is_split].all() or not is_split.any():
+        return tree
+    value = np.where(is_split, -rate * gradient / penalised, tree.value[:, 0])
+    return tree._replace(gradient=gradient, gain=np.maximum(gain, 0.0), value=value[:, np.newaxis])

@@ -8,10 +8,8 @@ from typing import Any
 import numpy as np
 
 from sklboost.data.encoding import Encoding, list_encoding
-from sklboost.files.errors import ModelFileError
-from sklboost.files.foreign import ForeignTree, with_equal_left
-from sklboost.files.gradient_sums import with_gradients
-from sklboost.files.meaning import Meaning
+from sklboost.files.foreign import ForeignTree, Meaning, with_equal_left, with_gradients
+from sklboost.files.sections import ModelFileError
 
 _LEAST_HESSIAN = 1e-3  # of a child
 _OBJECTIVES = {

@@ -1,8 +1,4 @@
-"""Checked access to documents: a file may hold anything, and the rest of the package trusts values.
-
-A document is what a model file holds: dicts, lists, text, numbers, True, False and None; arrays of
-numbers are lists in JSON, ndarrays in UBJSON.
-"""
+"""Checked access to documents, since a file may hold anything."""
 
 import math
 from collections.abc import Collection, Iterator
@@ -10,7 +6,27 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from sklboost.files.errors import ModelFileError
+
+class ModelFileError(ValueError):
+    """A model file is damaged, or is not what it says, or holds what cannot be read.
+
+    The message names the file, the place in it and what is wrong there.
+    """
+
+
+class NotExpressibleError(ValueError):
+    """Another library has no way to say what a model is.
+
+    Parameters
+    ----------
+    library : str
+    what : str
+        What it cannot have, with the reason where that is not plain.
+    """
+
+    def __init__(self, library: str, what: str):
+        super().__init__(f"{library} has no {what}")
+
 
 # JSON has no other way to write them (RFC 8259); these are the words of Protocol Buffers' JSON.
 NOT_FINITE = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}

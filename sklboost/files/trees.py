@@ -20,7 +20,7 @@ from sklboost.engine.model import (
 from sklboost.engine.structs import PARAMS_DTYPE, records
 from sklboost.files.sections import LARGEST_SCORE, Section
 from sklboost.tree.predict.category_bits import all_listed_categories, bits_of_categories
-from sklboost.tree.predict.integer_sums import Sums, narrow_integers, pack_sums
+from sklboost.tree.predict.trees import Sums, narrow_integers, pack_sums
 
 _OF_SPLITS = ("feature", "threshold", "default_left", "gain")
 _SUMS = ("gradient", "cover")

@@ -7,11 +7,11 @@ if TYPE_CHECKING:
     from sklboost.objectives.losses.distributions.base import DistributionLoss
 
 _PLACES = {
-    "normal": "real:Normal",
-    "student_t": "student_t:StudentT",
-    "laplace": "real:Laplace",
-    "lognormal": "real:Lognormal",
-    "gamma": "positive:Gamma",
+    "normal": "continuous:Normal",
+    "student_t": "continuous:StudentT",
+    "laplace": "continuous:Laplace",
+    "lognormal": "continuous:Lognormal",
+    "gamma": "continuous:Gamma",
     "poisson": "counts:Poisson",
     "negative_binomial": "counts:NegativeBinomial",
     "zero_inflated_poisson": "zero_inflated:ZeroInflatedPoisson",

@@ -1,37 +1,155 @@
-"""Everything that `objective` and `eval_metric` can name, for each task.
+"""Everything that `objective` and `eval_metric` can name, for each task."""
 
-To add a loss: a class in one of the files of ``losses/``, and a line in :data:`OBJECTIVES`. To add
-a metric that is the mean of a loss's value, a line in :data:`METRICS`; any other, a formula as in
-``metrics/errors.py`` or a function ``(y, prediction, weight) -> float``, and a line.
-"""
-
+import difflib
 import re
 from collections.abc import Callable, Collection, Mapping
 from pkgutil import resolve_name
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
+from sklboost.objectives import metrics
 from sklboost.objectives.custom import FunctionLoss, check_loss_fits
 from sklboost.objectives.domains import BETWEEN_0_AND_1, POSITIVE, SHARES, Domain
 from sklboost.objectives.links import LOG_1P, PROBABILITY
 from sklboost.objectives.loss import Loss, RowLoss
-from sklboost.objectives.losses.counts import Gamma, Poisson, Tweedie
-from sklboost.objectives.losses.quantiles import AbsoluteError, ExpectileError, QuantileError
-from sklboost.objectives.losses.relative import AbsolutePercentageError, SquaredLogError
-from sklboost.objectives.losses.robust import Fair, Huber, LogCosh, PseudoHuber
-from sklboost.objectives.losses.several_classes import OneVsRest, Softmax
-from sklboost.objectives.losses.squared_error import SquaredError
-from sklboost.objectives.losses.two_classes import (
+from sklboost.objectives.losses.classes import (
     FocalLoss,
     HingeLoss,
     LogisticRegression,
     LogLoss,
+    OneVsRest,
+    Softmax,
 )
+from sklboost.objectives.losses.regression import (
+    AbsoluteError,
+    AbsolutePercentageError,
+    ExpectileError,
+    Fair,
+    Gamma,
+    Huber,
+    LogCosh,
+    Poisson,
+    PseudoHuber,
+    QuantileError,
+    SquaredLogError,
+    Tweedie,
+)
+from sklboost.objectives.losses.squared_error import SquaredError
 from sklboost.objectives.metric import LossOfRows, Metric, MetricEntry, Parameter
-from sklboost.objectives.metrics import all_rows, errors
-from sklboost.objectives.naming import find_named, named
+
+TASK_WORDS = {
+    "regression": "regression",
+    "binary": "two classes",
+    "multiclass": "more than two classes",
+    "multilabel": "several labels",
+    "ranking": "rankings",
+    "survival": "survival times",
+}
+_KINDS = {"objective": "an objective", "eval_metric": "a metric"}
+# What other libraries have losses and metrics for, by the first word of their names.
+_ELSEWHERE = {
+    "survival times with other distributions": "survivalaft",
+}
+_RANKING = (
+    "rank lambdarank lambdamart ndcg dcg map pre mrr xendcg yetirank yetirankpairwise pairlogit "
+    "pairlogitpairwise queryrmse querysoftmax querycrossentropy stochasticrank"
+)
+# Names of other libraries that are near to none of ours.
+_OTHER_NAMES = {
+    "auc_roc": "auc",
+    "deviance": "log_loss",
+    "entropy": "log_loss",
+    "f1_score": "f1",
+    "friedman_mse": "reg:squarederror",
+    "gini": "log_loss",
+    "hinge_loss": "hinge",
+    "huber_loss": "huber",
+    "lad": "reg:absoluteerror",
+    "logistic": "binary:logistic",
+    "ls": "reg:squarederror",
+    "mean_absolute_error": "reg:absoluteerror",
+    "mean_squared_error": "reg:squarederror",
+    "rmse": "reg:squarederror",
+    "softmax": "multi:softprob",
+}
+# Similarity, from 0 to 1, below which a name is not the misspelling of another.
+_NEAR = 0.7
+
+
+class Named(Protocol):
+    """What can be asked for by a name."""
+
+    @property
+    def title(self) -> str:
+        """The name that lists show."""
+
+    @property
+    def aliases(self) -> tuple[str, ...]:
+        """Other names."""
+
+    def has_name(self, name: str) -> bool:
+        """Whether it can be asked for by this name."""
+
+
+NamedType = TypeVar("NamedType", bound=Named)
+
+
+def find_named(
+    argument: str,
+    known: Mapping[str, tuple[NamedType, ...]],
+    name: str,
+    task: str,
+    other_names: Collection[str] = (),
+) -> NamedType:
+    """Return what has this name among what is known for a task.
+
+    `argument` is ``"objective"`` or ``"eval_metric"``; `other_names` could have been meant, too.
+
+    Raises
+    ------
+    ValueError
+        If the task has nothing of this name; the text lists what it has, and names the tasks that
+        have it, or the nearest name if one is near.
+    """
+    found = named(known[task], name)
+    if found is not None:
+        return found
+    titles = [entry.title for entry in known[task]]
+    tasks = [words for other, words in TASK_WORDS.items() if named(known[other], name)]
+    if tasks:
+        raise ValueError(
+            f"{argument}={name!r} is {_KINDS[argument]} for {' and '.join(tasks)}, not for "
+            f"{TASK_WORDS[task]}: choose one of {', '.join(titles)}"
+        )
+    raise ValueError(
+        f"{argument}={name!r} {_remedy(str(name), known[task], other_names)} The "
+        f"{argument.removeprefix('eval_')}s for {TASK_WORDS[task]} are {', '.join(titles)}"
+    )
+
+
+def _remedy(name: str, entries: Collection[Named], other_names: Collection[str]) -> str:
+    """Say what an unknown name means elsewhere, or what it may be a misspelling of."""
+    first_word = re.split("[:@_-]", name.lower())[0]
+    if {name.lower(), first_word} & set(_RANKING.split()):
+        return "is for rankings, and no name of XGBRankerLite's."
+    for task, words in _ELSEWHERE.items():
+        if {name.lower(), first_word} & set(words.split()):
+            return f"is for {task}, which sklboost does not have."
+    aliases = (alias for entry in entries for alias in entry.aliases)
+    candidates = {each.lower(): each for each in (*other_names, *aliases)}
+    candidates |= {entry.title.lower(): entry.title for entry in entries}
+    meant = {other: own for other, own in _OTHER_NAMES.items() if own in candidates.values()}
+    candidates = {**meant, **candidates}
+    near = difflib.get_close_matches(name.lower(), candidates, n=1, cutoff=_NEAR)
+    return f"is not known; did you mean {candidates[near[0]]!r}?" if near else "is not known."
+
+
+def named(entries: tuple[NamedType, ...], name: str) -> NamedType | None:
+    """Return the first entry that has a name, None if none has."""
+    return next((entry for entry in entries if entry.has_name(name)), None)
+
 
 # --- objectives
 
@@ -228,7 +346,7 @@ class RankingEntry(MetricEntry):
 
     def metric(self, name: str, task: str, parameters: Mapping[str, Any]) -> Metric:
         """Make the metric of this name; `parameters` are those of the objective."""
-        from sklboost.objectives.metrics.rankings import metric_function
+        from sklboost.objectives.metrics import metric_function
 
         family = re.match(r"\w+", name).group()  # type: ignore[union-attr]
         own = self.name + name.removeprefix(family)
@@ -256,14 +374,14 @@ _NAMES_OF_ERROR = ("binary_error", "multi_error", "zero_one_loss")
 _LOG_LOSS = _mean_of("logloss", LogLoss, "log_loss", "binary_logloss", "cross_entropy", "xentropy")
 _DIVERGENCE = _mean_of("kullback_leibler", LogLoss, "kldiv", less=LogLoss.least_value)
 _ERROR = MetricEntry(
-    "error", errors.WRONG_SIDE, (*_NAMES_OF_ERROR, "merror", "hamming_loss"), HingeLoss.name
+    "error", metrics.WRONG_SIDE, (*_NAMES_OF_ERROR, "merror", "hamming_loss"), HingeLoss.name
 )
 _BINARY = (
     _LOG_LOSS._replace(aliases=(*_NAMES_OF_LOG_LOSS, "mlogloss", "cross_entropy", "xentropy")),
     _ERROR,
-    _ERROR._replace(of=errors.WRONG_SIDE_OF_PROBABILITY, parameter=_THRESHOLD),
-    MetricEntry("auc", all_rows.auc, ("roc_auc_score",)),
-    MetricEntry("aucpr", all_rows.aucpr, ("average_precision_score",)),
+    _ERROR._replace(of=metrics.WRONG_SIDE_OF_PROBABILITY, parameter=_THRESHOLD),
+    MetricEntry("auc", metrics.auc, ("roc_auc_score",)),
+    MetricEntry("aucpr", metrics.aucpr, ("average_precision_score",)),
     _mean_of(
         *("brier", SquaredError, "brier_score_loss", "mse", "l2", "mean_squared_error"),
         factor=2.0,
@@ -313,15 +431,15 @@ METRICS: dict[str, tuple[MetricEntry, ...]] = {
         # of targets that are probabilities
         _LOG_LOSS,
         _DIVERGENCE,
-        MetricEntry("r2", all_rows.r2, ("r2_score",)),
+        MetricEntry("r2", metrics.r2, ("r2_score",)),
     ),
     "binary": _BINARY,
     "multiclass": (
         _mean_of("mlogloss", Softmax, *_NAMES_OF_LOG_LOSS, "logloss"),
-        MetricEntry("merror", errors.WRONG_CLASS, (*_NAMES_OF_ERROR, "error")),
-        MetricEntry("auc", all_rows.multiclass_auc, ("roc_auc_score",)),
-        MetricEntry("auc_mu", all_rows.auc_mu),
-        MetricEntry("brier", errors.SQUARED_CLASS_ERROR, ("brier_score_loss",)),
+        MetricEntry("merror", metrics.WRONG_CLASS, (*_NAMES_OF_ERROR, "error")),
+        MetricEntry("auc", metrics.multiclass_auc, ("roc_auc_score",)),
+        MetricEntry("auc_mu", metrics.auc_mu),
+        MetricEntry("brier", metrics.SQUARED_CLASS_ERROR, ("brier_score_loss",)),
     ),
     "multilabel": _BINARY,
     "ranking": (
@@ -338,13 +456,11 @@ METRICS: dict[str, tuple[MetricEntry, ...]] = {
         ),
         MetricEntry(
             "interval-regression-accuracy",
-            _later("metrics.survival:share_between"),
+            metrics.share_between,
             objective="survival:aft",
             needs="aft_loss_distribution",
         ),
-        MetricEntry(
-            "cindex", _later("metrics.survival:cindex"), ("concordance_index", "concordance")
-        ),
+        MetricEntry("cindex", metrics.cindex, ("concordance_index", "concordance")),
     ),
 }
 

@@ -15,7 +15,7 @@ from sklboost.estimators.forests import XGBRFClassifierLite, XGBRFRegressorLite
 from sklboost.estimators.ranker import XGBRankerLite
 from sklboost.estimators.regressor import XGBRegressorLite
 from sklboost.estimators.survival import XGBSurvivalLite
-from sklboost.onnx.registering import input_types, register
+from sklboost.onnx.converters import input_types, register
 
 __all__ = ["input_types", "register"]
 

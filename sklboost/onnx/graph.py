@@ -1,11 +1,31 @@
-"""What the converters write a graph with: nodes and constants, known by the names of results."""
+"""Graphs of ONNX: inputs to features, trees, raw scores to predictions."""
 
-from typing import Any
+import itertools
+import math
+from collections.abc import Callable, Sequence
+from numbers import Integral
+from typing import Any, NamedTuple
 
 import numpy as np
 from onnx import TensorProto
 from onnx.helper import np_dtype_to_tensor_dtype
 from onnx.numpy_helper import from_array
+from skl2onnx.common.data_types import (
+    DoubleTensorType,
+    FloatTensorType,
+    Int64TensorType,
+    StringTensorType,
+)
+
+from sklboost.data.encoding import Encoding
+from sklboost.data.table import LARGEST_EXACT
+from sklboost.engine.model import Model
+from sklboost.estimators.predict.fitted_model import FittedModel
+from sklboost.objectives.links import IDENTITY, LOG, LOG_ODDS, SOFTMAX
+from sklboost.objectives.loss import Loss
+from sklboost.objectives.losses.classes import HingeLoss, OneVsRest
+from sklboost.objectives.losses.regression import OrderedAlphas, SquaredLogError
+from sklboost.tree.predict.category_bits import listed_categories
 
 ML_DOMAIN = "ai.onnx.ml"  # the domain of trees and of the encoding of categories
 # skl2onnx writes nothing later than version 3 of this domain, the first to have trees of float64.
@@ -67,3 +87,443 @@ class Graph:
         content = [text.encode() for text in array.flat] if is_text else array.ravel().tolist()
         self._container.add_initializer(name, kind, list(array.shape), content)
         return name
+
+
+# Sums are given as float32. Leaf values in parts make them as exact as float64.
+_N_PARTS = 3
+_DIGITS_OF_FLOAT32 = 23  # one less, for the rounding of each tree's values
+_NODE_DTYPE = np.dtype(
+    [
+        ("tree", np.int64),
+        ("node", np.int64),  # counted from the tree's root
+        ("feature", np.int64),
+        ("mode", "U9"),
+        ("value", np.float64),
+        ("true", np.int64),
+        ("false", np.int64),
+        ("missing_true", np.int64),
+    ]
+)
+
+
+def add_sums(graph: Graph, features: str, model: Model) -> str:
+    """Add the sums of the leaf values of all trees, shape (n_samples, n_outputs), as float64."""
+    sums = graph.add("TreeEnsembleRegressor", features, **_attributes(model))
+    targets = np.arange(_N_PARTS * model.n_outputs).reshape(_N_PARTS, -1)
+    exact = graph.cast(sums, np.float64)
+    parts = [graph.add("Gather", exact, graph.constant(part), axis=1) for part in targets]
+    return graph.add("Sum", *reversed(parts))  # the smallest first
+
+
+def _attributes(model: Model) -> dict[str, Any]:
+    nodes = _with_chains(model, _nodes(model))
+    leaves = np.flatnonzero(model.nodes.left < 0)
+    trees = _trees_of_nodes(model)[leaves]
+    parts = _parts(model.values[:, leaves], trees)
+    # output o has the targets o, n_outputs + o, ...
+    first_outputs = trees * len(model.values) % model.n_outputs
+    outputs = first_outputs + np.arange(len(model.values))[:, np.newaxis]
+    targets = outputs + model.n_outputs * np.arange(_N_PARTS)[:, np.newaxis, np.newaxis]
+    n_values = parts.size // len(leaves)  # of a leaf
+    return dict(
+        n_targets=_N_PARTS * model.n_outputs,
+        nodes_treeids=nodes["tree"].tolist(),
+        nodes_nodeids=nodes["node"].tolist(),
+        nodes_featureids=nodes["feature"].tolist(),
+        nodes_modes=nodes["mode"].tolist(),
+        nodes_values_as_tensor=from_array(nodes["value"].copy(), "nodes_values"),
+        nodes_truenodeids=nodes["true"].tolist(),
+        nodes_falsenodeids=nodes["false"].tolist(),
+        nodes_missing_value_tracks_true=nodes["missing_true"].tolist(),
+        target_treeids=np.tile(trees, n_values).tolist(),
+        target_nodeids=np.tile(leaves - model.tree_starts[trees], n_values).tolist(),
+        target_ids=targets.ravel().tolist(),
+        target_weights_as_tensor=from_array(parts.ravel(), "target_weights"),
+    )
+
+
+def _parts(values: np.ndarray, trees: np.ndarray) -> np.ndarray:
+    """Return leaf values as several numbers each, of which float32 holds the sums.
+
+    Each part but the last is rounded to a power of two such that all sums of it are float32
+    numbers; the last is the rest. All have the shape of `values`, (n_tree_outputs, n_leaves).
+    """
+    parts = []
+    for _ in range(_N_PARTS - 1):
+        largest = np.zeros(trees[-1] + 1)
+        np.maximum.at(largest, trees, np.abs(values).max(axis=0))
+        # no sum is 2^exponent or more; beyond 2^-100 float32 soon ends
+        exponent = max(-100, np.frexp(largest.sum())[1])
+        step = np.ldexp(1.0, exponent - _DIGITS_OF_FLOAT32)
+        parts.append(np.rint(values / step) * step)
+        values = values - parts[-1]
+    return np.stack([*parts, values])
+
+
+def _trees_of_nodes(model: Model) -> np.ndarray:
+    """Return the tree of each node, shape (n_nodes_of_all_trees,)."""
+    return np.repeat(np.arange(model.n_trees), np.diff(model.tree_starts))
+
+
+def _nodes(model: Model) -> np.ndarray:
+    """Return all nodes; those with a set of categories have the threshold NaN."""
+    nodes = np.zeros(len(model.nodes), dtype=_NODE_DTYPE)
+    is_split = model.nodes.left >= 0
+    nodes["tree"] = _trees_of_nodes(model)
+    nodes["node"] = np.arange(len(nodes)) - model.tree_starts[nodes["tree"]]
+    nodes["mode"] = np.where(is_split, "BRANCH_LT", "LEAF")
+    for name, values in (
+        ("feature", model.nodes.feature),
+        ("value", model.nodes.threshold),
+        ("true", model.nodes.left),
+        ("false", model.nodes.right),
+        ("missing_true", model.nodes.default_left),
+    ):
+        nodes[name] = np.where(is_split, values, 0)
+    return nodes
+
+
+def _with_chains(model: Model, nodes: np.ndarray) -> np.ndarray:
+    """Return the nodes with a chain of them for each set of categories."""
+    links = []
+    n_nodes = np.diff(model.tree_starts)
+    for position in np.flatnonzero(np.isnan(nodes["value"])).tolist():
+        chain = _chain(nodes[position], listed_categories(model.tops.bits, position))
+        tree, n_more = chain["tree"][0], len(chain) - 1
+        chain["node"][1:] = n_nodes[tree] + np.arange(n_more)
+        chain["false"][:-1] = chain["node"][1:]
+        n_nodes[tree] += n_more
+        nodes[position] = chain[0]
+        links.append(chain[1:])
+    if not links:
+        return nodes
+    nodes = np.concatenate([nodes, *links])
+    return nodes[np.lexsort([nodes["node"], nodes["tree"]])]  # the root of each tree comes first
+
+
+def _chain(split: np.void, codes: np.ndarray) -> np.ndarray:
+    """Return a node for each place between codes that go left and codes that go right.
+
+    Codes below the first place go right, those up to the second one left, and so on; missing values
+    pass all nodes but the first that leads to the left. The nodes have no links to one another yet.
+    """
+    starts, stops = np.setdiff1d(codes, codes + 1), np.setdiff1d(codes + 1, codes)
+    # without any code, missing values alone go left
+    places = np.stack([starts, stops], axis=1).ravel() if len(codes) > 0 else np.zeros(2)
+    chain = split.repeat(len(places))
+    chain["value"] = places
+    chain["true"][::2] = split["false"]
+    chain["missing_true"] = 0
+    chain["missing_true"][1] = split["missing_true"]
+    return chain
+
+
+_INT64 = np.iinfo(np.int64)
+
+
+class _Column(NamedTuple):
+    """A feature, the input that has its values, and in which of how many columns of it."""
+
+    feature: int
+    variable: Any
+    position: int
+    width: int
+    is_category: bool
+
+
+def add_features(graph: Graph, inputs: Sequence[Any], fitted: FittedModel) -> str:
+    """Add what makes one table of all features, shape (n_samples, n_features), of the inputs."""
+    pieces = []
+    for _, group in itertools.groupby(_columns(inputs, fitted), _piece_of):
+        columns = list(group)
+        first, values = columns[0], columns[0].variable.full_name
+        if len(columns) < first.width:
+            positions = graph.constant(np.array([column.position for column in columns]))
+            values = graph.add("Gather", values, positions, axis=1)
+        add = _add_codes if first.is_category else _add_numbers
+        pieces.append(add(graph, values, first, fitted))
+    return pieces[0] if len(pieces) == 1 else graph.add("Concat", *pieces, axis=1)
+
+
+def _piece_of(column: _Column) -> tuple[str, int]:
+    """Return what neighbouring columns have in common: numbers of one input stay together."""
+    return column.variable.full_name, column.feature if column.is_category else -1
+
+
+def _columns(inputs: Sequence[Any], fitted: FittedModel) -> list[_Column]:
+    """Return where each feature is; ValueError if the inputs are others than the model's."""
+    n_features = fitted.model.n_features
+    # of an only input the number need not be known
+    widths = [_width(variable) or (n_features if len(inputs) == 1 else 1) for variable in inputs]
+    if sum(widths) != n_features:
+        raise ValueError(
+            f"the inputs {_names(inputs)} have {sum(widths)} columns, and the model has "
+            f"{n_features} features: pass initial_types=sklboost.onnx.input_types(model), or rows "
+            "that the model predicts as X"
+        )
+    places = [
+        (variable, position, width)
+        for variable, width in zip(inputs, widths, strict=True)
+        for position in range(width)
+    ]
+    encodings = fitted.encodings or (Encoding(),) * n_features
+    for encoding, name in zip(encodings, fitted.feature_names, strict=True):
+        category_keys(encoding, name)  # refuses what a graph cannot read
+    return [
+        _Column(feature, *places[place], encodings[feature].kind == "category")
+        for feature, place in enumerate(_order(inputs, fitted))
+    ]
+
+
+def _width(variable: Any) -> int | None:
+    shape = variable.type.shape
+    return shape[1] if len(shape) == 2 else None
+
+
+def _order(inputs: Sequence[Any], fitted: FittedModel) -> Sequence[int]:
+    """Return the column of each feature: by name if the inputs are the columns of a frame."""
+    given, known = _names(inputs), fitted.feature_names
+    if len(given) < len(known) or not set(given) & set(known):
+        return range(len(known))
+    if sorted(given) != sorted(known):
+        raise ValueError(
+            f"the inputs are {given}, and the features of the model are {known}: give the inputs "
+            "these names, in any order, or none of them"
+        )
+    return [given.index(name) for name in known]
+
+
+def _names(inputs: Sequence[Any]) -> list[str]:
+    return [variable.raw_name for variable in inputs]
+
+
+# --- numbers
+
+
+def _add_numbers(graph: Graph, values: str, column: _Column, fitted: FittedModel) -> str:
+    kind, missing = column.variable.type, fitted.features.missing
+    if isinstance(kind, StringTensorType):
+        raise ValueError(
+            f"the input {column.variable.raw_name!r} is text, and the feature "
+            f"{fitted.feature_names[column.feature]!r} of the model holds numbers: pass "
+            "initial_types=sklboost.onnx.input_types(model), or encode the text in the pipeline"
+        )
+    if not isinstance(kind, DoubleTensorType):
+        values = graph.cast(values, np.float64)
+    if math.isnan(missing):
+        return values
+    # as NumPy compares float32 with a number of Python
+    marker = np.float64(np.float32(missing) if isinstance(kind, FloatTensorType) else missing)
+    is_missing = graph.add("Equal", values, graph.constant(marker))
+    return graph.add("Where", is_missing, graph.constant(np.float64(np.nan)), values)
+
+
+# --- categories
+
+
+def category_keys(encoding: Encoding, name: str) -> list[Any]:
+    """Return the categories of a feature as text or int, as graphs can look them up.
+
+    Raises
+    ------
+    ValueError
+        If they are neither all text nor all integers, or if the feature is of another kind than
+        numbers and categories.
+    """
+    if encoding.kind == "time" or len(encoding.ranks) > 0:
+        kind = "times" if encoding.kind == "time" else "integers beyond 2^53"
+        raise ValueError(
+            f"the feature {name!r} holds {kind}, which ONNX cannot compare: turn it into smaller "
+            "numbers, such as days since a date, before fit"
+        )
+    values = encoding.listed_categories
+    if encoding.is_of_text:
+        return values
+    is_whole = [  # NumPy's spans of time are integers, too
+        not isinstance(v, np.timedelta64)
+        and (isinstance(v, Integral) or (isinstance(v, float) and v.is_integer()))
+        for v in values
+    ]
+    if not all(is_whole) or not all(_INT64.min <= v <= _INT64.max for v in values):
+        strange = values[is_whole.index(False)] if False in is_whole else max(values, key=abs)
+        raise ValueError(
+            f"the feature {name!r} has the category {strange!r}: in ONNX all categories of a "
+            "feature are text, or all are integers of 64 bits; turn them into text before fit"
+        )
+    return [int(value) for value in values]
+
+
+def _add_own_codes(graph: Graph, numbers: str, encoding: Encoding) -> str:
+    """Add the rounding of numbers to codes: the last one for what is none, NaN for NaN."""
+    codes = graph.add("Floor", numbers)
+    last = graph.constant(np.float64(encoding.n_categories - 1))
+    is_below = graph.add("Less", codes, graph.constant(np.float64(0.0)))
+    is_none = graph.add("Or", is_below, graph.add("Greater", codes, last))
+    return graph.add("Where", is_none, last, codes)
+
+
+def _add_codes(graph: Graph, values: str, column: _Column, fitted: FittedModel) -> str:
+    """Add the look-up of a category's codes; unknown ones and missing values become NaN."""
+    assert fitted.encodings is not None
+    encoding, name = fitted.encodings[column.feature], fitted.feature_names[column.feature]
+    if encoding.is_coded:
+        return _add_own_codes(graph, _add_numbers(graph, values, column, fitted), encoding)
+    keys, kind = category_keys(encoding, name), column.variable.type
+    if not keys:  # the training has no value, so all are unknown
+        return graph.filled(values, np.nan)
+    if encoding.is_of_text != isinstance(kind, StringTensorType):
+        raise ValueError(
+            f"the input {column.variable.raw_name!r} is {type(kind).__name__}, and the categories "
+            f"of the feature {name!r} are {'text' if encoding.is_of_text else 'numbers'}: pass "
+            "initial_types=sklboost.onnx.input_types(model)"
+        )
+    codes = encoding.codes.astype(float).tolist()
+    tables: dict[str, Any] = dict(values_floats=codes, default_float=math.nan)
+    if encoding.is_of_text:
+        found = graph.add("LabelEncoder", values, keys_strings=keys, **tables)
+        return graph.cast(found, np.float64)
+    if not isinstance(kind, Int64TensorType) and any(abs(key) > LARGEST_EXACT for key in keys):
+        raise ValueError(
+            f"the feature {name!r} has categories beyond 2^53: declare the input "
+            f"{column.variable.raw_name!r} as Int64TensorType"
+        )
+    whole = graph.cast(values, np.int64)
+    found = graph.cast(graph.add("LabelEncoder", whole, keys_int64s=keys, **tables), np.float64)
+    if not isinstance(kind, FloatTensorType | DoubleTensorType):
+        return found
+    # 1.5 and NaN are no categories, whatever integer they become
+    is_whole = graph.add("Equal", graph.cast(whole, np.float64), graph.cast(values, np.float64))
+    return graph.add("Where", is_whole, found, graph.constant(np.float64(np.nan)))
+
+
+_LARGEST = 700.0  # the largest exponent of e, as in sklboost/objectives/links.py
+_Formula = Callable[[Graph, str, FittedModel], str]
+
+
+def add_predictions(graph: Graph, scores: str, fitted: FittedModel) -> str:
+    """Add the predictions, of a classifier its probabilities."""
+    formula = _formula_of(fitted)
+    assert formula is not None  # it was asked for before
+    return formula(graph, scores, fitted)
+
+
+def has_formula(fitted: FittedModel) -> bool:
+    """Whether predictions follow from raw scores by a formula that is known here."""
+    return _formula_of(fitted) is not None
+
+
+def _formula_of(fitted: FittedModel) -> _Formula | None:
+    if fitted.targets.is_constant:
+        return _ones
+    method = fitted.targets.link(fitted.loss)
+    return _FORMULAS.get(getattr(method, "__func__", method))
+
+
+def add_class_scores(graph: Graph, scores: str, fitted: FittedModel) -> str:
+    """Add raw scores as those of each class; of two classes they are each other's negative."""
+    if not _is_of_two_classes(fitted):
+        return scores
+    return graph.add("Concat", graph.add("Neg", scores), scores, axis=1)
+
+
+def add_labels(graph: Graph, scores: str, fitted: FittedModel, classes: np.ndarray) -> str:
+    """Add the most probable class of each row; of several labels 1 for those that are likely."""
+    if fitted.targets.task == "multilabel":
+        return graph.cast(_is_positive(graph, scores), np.int64)
+    if _is_of_two_classes(fitted):
+        number = graph.cast(_is_positive(graph, scores), np.int64)
+        number = graph.add("Reshape", number, graph.constant(np.array([-1])))
+    else:
+        number = graph.add("ArgMax", scores, axis=1, keepdims=0)
+    return graph.add("Gather", graph.constant(classes), number)
+
+
+def _is_of_two_classes(fitted: FittedModel) -> bool:
+    return fitted.targets.task == "binary" and not fitted.targets.is_constant
+
+
+# --- the formulas
+
+
+def _is_positive(graph: Graph, scores: str) -> str:
+    return graph.add("Greater", scores, graph.constant(0.0))
+
+
+def _sigmoid(graph: Graph, scores: str) -> str:
+    return graph.add("Sigmoid", scores)
+
+
+def _softmax(graph: Graph, scores: str) -> str:
+    return graph.add("Softmax", scores, axis=1)
+
+
+def _exponentials(graph: Graph, scores: str) -> str:
+    in_range = graph.add("Max", scores, graph.constant(-_LARGEST))
+    return graph.add("Exp", graph.add("Min", in_range, graph.constant(_LARGEST)))
+
+
+_LINKS: dict[str, Callable[[Graph, str], str]] = {
+    IDENTITY: lambda graph, scores: scores,
+    LOG: _exponentials,
+    LOG_ODDS: _sigmoid,
+    SOFTMAX: _softmax,
+}
+
+
+def _by_link(graph: Graph, scores: str, fitted: FittedModel) -> str:
+    return _LINKS[fitted.loss.link](graph, scores)
+
+
+def _class_probabilities(graph: Graph, scores: str, fitted: FittedModel) -> str:
+    return _by_link(graph, add_class_scores(graph, scores, fitted), fitted)
+
+
+def _in_order(graph: Graph, scores: str, fitted: FittedModel) -> str:
+    """Sort the alphas of each target: output ``a * n_targets + t`` is alpha a of target t."""
+    n_outputs, n_targets = fitted.model.n_outputs, fitted.targets.size
+    n_alphas = n_outputs // n_targets
+    if n_alphas == 1:
+        return scores
+    by_alpha = graph.constant(np.array([-1, n_alphas, n_targets]))
+    alphas, all_of_them = graph.add("Reshape", scores, by_alpha), graph.constant([n_alphas])
+    ordered = graph.add("TopK", alphas, all_of_them, n_results=2, axis=1, largest=0)
+    return graph.add("Reshape", ordered, graph.constant(np.array([-1, n_outputs])))
+
+
+def _powers_less_one(graph: Graph, scores: str, fitted: FittedModel) -> str:
+    powers = graph.add("Exp", graph.add("Min", scores, graph.constant(_LARGEST)))
+    return graph.add("Sub", powers, graph.constant(1.0))
+
+
+def _one_vs_rest(graph: Graph, scores: str, fitted: FittedModel) -> str:
+    """Divide logistic probabilities by their sum; as logarithms, of which none rounds to 0."""
+    # log(1 / (1 + e^-z)) = min(z, 0) - log(1 + e^-|z|); onnxruntime has no Softplus of float64
+    decay = graph.add("Exp", graph.add("Neg", graph.add("Abs", scores)))
+    rest = graph.add("Log", graph.add("Add", decay, graph.constant(1.0)))
+    logarithms = graph.add("Sub", graph.add("Min", scores, graph.constant(0.0)), rest)
+    return _softmax(graph, logarithms)
+
+
+def _steps(graph: Graph, scores: str, fitted: FittedModel) -> str:
+    return graph.cast(_is_positive(graph, scores), np.float64)
+
+
+def _two_steps(graph: Graph, scores: str, fitted: FittedModel) -> str:
+    is_one = _steps(graph, scores, fitted)
+    return graph.add("Concat", graph.add("Sub", graph.constant(1.0), is_one), is_one, axis=1)
+
+
+def _ones(graph: Graph, scores: str, fitted: FittedModel) -> str:
+    return graph.filled(scores, 1.0)
+
+
+# By the method that computes the same of arrays: a loss with a method of its own is not among them.
+_FORMULAS: dict[Any, _Formula] = {
+    Loss.predictions: _by_link,
+    Loss.probabilities: _class_probabilities,
+    OrderedAlphas.predictions: _in_order,
+    SquaredLogError.predictions: _powers_less_one,
+    OneVsRest.probabilities: _one_vs_rest,
+    HingeLoss.predictions: _steps,
+    HingeLoss.probabilities: _two_steps,
+}

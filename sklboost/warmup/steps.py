@@ -16,13 +16,13 @@ from scipy.sparse import csr_array
 
 from sklboost.data.binned_matrix import BinnedMatrix
 from sklboost.data.features import training_bins
-from sklboost.distributed.cells import add_cells, pack_cells
+from sklboost.distributed.exchange import add_cells, pack_cells
 from sklboost.engine.parallel import ThreadTeam, assemble
 from sklboost.engine.sorting import sort_floats
 from sklboost.engine.structs import TreeParams
 from sklboost.estimators.classifier import XGBClassifierLite
 from sklboost.estimators.fit.check_loss import check_loss
-from sklboost.estimators.input.bin_features import bin_features
+from sklboost.estimators.input.bins import bin_features
 from sklboost.estimators.parameters.boosting import LossParameters
 from sklboost.estimators.predict.fitted_model import fitted_model
 from sklboost.estimators.ranker import XGBRankerLite
@@ -44,7 +44,7 @@ from sklboost.objectives.loss import Loss
 from sklboost.objectives.registry import METRICS, OBJECTIVES
 from sklboost.tree.core.quantization import weigh
 from sklboost.tree.core.workspace import allocate_workspace
-from sklboost.tree.options.category_noise import keep_spreads, sum_spreads
+from sklboost.tree.options.categories import keep_spreads, sum_spreads
 
 _FLOATS = (np.float32, np.float64)
 _BINS_OF_ONE_BYTE, _BINS_OF_TWO_BYTES = 256, 300

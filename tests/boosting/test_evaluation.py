@@ -8,7 +8,8 @@ from sklearn.base import is_classifier
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
 
 from sklboost import TrainingCallback, XGBClassifierLite, XGBRegressorLite, bin_features
-from sklboost.boosting import calls, training
+from sklboost.boosting import rounds as calls
+from sklboost.boosting import training
 from sklboost.objectives.registry import METRICS, find_metric
 
 NAN, INF = np.nan, np.inf

@@ -7,7 +7,7 @@ import numba
 import numpy as np
 import pytest
 
-from sklboost.engine import hashing
+from sklboost.engine import elementary as hashing
 from sklboost.engine.compiler.digests import UNKNOWN, digest_of
 from sklboost.engine.compiler.kernels import Kernel
 from sklboost.engine.compiler.linking import KERNELS
@@ -21,7 +21,7 @@ from sklboost.engine.compiling import (
     made_kernel,
     returns_two_numbers,
 )
-from sklboost.objectives.metrics.errors import wrong_side
+from sklboost.objectives.metrics import wrong_side
 from sklboost.tree.core.histogram import add_rows
 from sklboost.tree.core.pruning import prune
 from sklboost.tree.core.workspace import NARROW_CELLS
@@ -135,7 +135,7 @@ def test_kernels_give_kernels_defaults_and_names_of_arguments():
     assert calls_with_default(1) == 10
 
 
-@found_in("sklboost.engine.hashing")
+@found_in("sklboost.engine.elementary")
 def mix_bits(number):
     """Stand for the kernel of that module."""
 

@@ -3,7 +3,7 @@ import pandas as pd
 import pytest
 
 from sklboost.data.frames import adapter_for
-from sklboost.data.frames.arranged import ArrangedColumns
+from sklboost.data.frames.adapter import ArrangedColumns
 
 pytestmark = pytest.mark.interpreted
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from sklboost.data.bin_folder import NewFolder, open_folder, read_array, reopen_folder
+from sklboost.data.binned_matrix import NewFolder, open_folder, read_array, reopen_folder
 
 pytestmark = pytest.mark.interpreted
 BINS = np.arange(12, dtype=np.uint8).reshape(4, 3)

@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 
 from sklboost.data.frames import adapter_for
-from sklboost.data.frames.checks import check_kinds, check_names, kind_changed
+from sklboost.data.frames.adapter import check_kinds, check_names, kind_changed
 from tests.accepted_data import PAGE, page
 
 pytestmark = pytest.mark.interpreted

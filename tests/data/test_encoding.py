@@ -9,8 +9,8 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from sklboost.data import encoding as module
+from sklboost.data.cuts import exact_weights
 from sklboost.data.encoding import Encoding, encode, fit_encoding
-from sklboost.data.feature_cuts import exact_weights
 from sklboost.data.frames import adapter_for
 from sklboost.data.frames.numpy_arrays import ArrayTable
 from sklboost.data.table import Column

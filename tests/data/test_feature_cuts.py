@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from sklboost.data.feature_cuts import cut_feature, exact_weights, midpoint
+from sklboost.data.cuts import cut_feature, exact_weights, midpoint
 
 NO_WEIGHT = np.empty(0)
 inf, nan = math.inf, math.nan

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from sklboost.data.ranks import rank_values, rounded_up, shifts_of, table_length
+from sklboost.data.binning import rank_values, rounded_up, shifts_of, table_length
 from sklboost.tree.predict.assembly import round_up
 
 inf, nan = np.inf, np.nan

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from sklboost.data import row_arrays
-from sklboost.data.row_arrays import IN_MEMORY, RowArrays, row_blocks
+from sklboost.data import raw_values as row_arrays
+from sklboost.data.raw_values import IN_MEMORY, RowArrays, row_blocks
 
 pytestmark = pytest.mark.interpreted
 

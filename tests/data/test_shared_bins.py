@@ -8,9 +8,8 @@ from joblib import Parallel, delayed
 from numpy.testing import assert_array_equal
 from scipy.sparse import csr_array
 
-from sklboost.data import shared_bins as module
-from sklboost.data.features import training_bins
-from sklboost.data.shared_bins import shared_bins
+from sklboost.data import features as module
+from sklboost.data.features import shared_bins, training_bins
 from sklboost.data.sparse_table import SparseTable
 from sklboost.data.table import Column, Table
 from sklboost.engine.parallel import ThreadTeam

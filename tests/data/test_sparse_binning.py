@@ -6,10 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
-from sklboost.data import sparse_binning
-from sklboost.data.binning import cell_of_bin
+from sklboost.data import binning as sparse_binning
+from sklboost.data.binning import bin_sparse, bundle_features, cell_of_bin, share_columns
 from sklboost.data.features import training_bins
-from sklboost.data.sparse_binning import bin_sparse, bundle_features, share_columns
 from sklboost.data.sparse_table import Entries
 from sklboost.engine.parallel import ThreadTeam
 from tests.data.test_sparse_table import sparse_values, table_of

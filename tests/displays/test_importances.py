@@ -11,8 +11,7 @@ import sklboost
 from sklboost import XGBRegressorLite
 from sklboost.displays import ImportanceDisplay, plot_importance
 from sklboost.displays.figures import BLUE, GREY
-from sklboost.inspection.importances import IMPORTANCE_TYPES
-from sklboost.inspection.validation_importances import ValidationImportances
+from sklboost.inspection.importances import IMPORTANCE_TYPES, ValidationImportances
 from tests.small_models import small
 
 

@@ -4,10 +4,10 @@ import numpy as np
 from numpy.testing import assert_array_equal
 
 from sklboost.data.features import training_bins
-from sklboost.distributed.placing import assemble
+from sklboost.distributed.features import assemble
 from sklboost.engine.parallel import ThreadTeam
 from sklboost.estimators.input.arguments import FitArguments, computed
-from sklboost.estimators.input.feature_tables import feature_settings
+from sklboost.estimators.input.features import feature_settings
 from sklboost.estimators.input.rows import training_rows
 from sklboost.estimators.input.target_kinds import RegressionTargets
 from sklboost.estimators.parameters.groups import Parameters

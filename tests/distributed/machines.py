@@ -5,11 +5,11 @@ import threading
 import numpy as np
 
 from sklboost.data.features import training_bins
-from sklboost.distributed.peers import ThreadPeers
+from sklboost.distributed.messages import ThreadPeers
 from sklboost.distributed.training import ClusterRounds, rows_of
 from sklboost.engine.parallel import ThreadTeam
 from sklboost.estimators.fit import fitting
-from sklboost.estimators.fit.binned import Binned
+from sklboost.estimators.fit.fitting import Binned
 from sklboost.tree.core.machines import BLOCK_ROWS
 from tests.tree.growth import NO_WEIGHT
 

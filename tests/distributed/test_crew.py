@@ -10,7 +10,7 @@ import pytest
 from distributed import Status
 
 from sklboost.distributed.crew import Crew, LostSchedulerError, LostWorkersError
-from sklboost.distributed.peers import StoppedError
+from sklboost.distributed.messages import StoppedError
 from tests.distributed.crews import Recorder, open_crew, seats, start, wait_until
 
 

@@ -16,7 +16,7 @@ from sklboost import (
 )
 from sklboost.data.features import training_bins
 from sklboost.distributed.exchange import Exchange
-from sklboost.distributed.peers import LostPeerError, StoppedError, ThreadPeers
+from sklboost.distributed.messages import LostPeerError, StoppedError, ThreadPeers
 from sklboost.engine.parallel import ThreadTeam
 from sklboost.tree.core.machines import BLOCK_ROWS, SPLITS
 from tests.distributed.machines import (
@@ -138,7 +138,7 @@ def test_categories(monkeypatch, weighted, strategy):
 
 def test_there_is_room_for_some_of_the_parallel_trees_of_a_round(monkeypatch):
     arguments = dict(categories=[1], X_val=X[:500], y_val=Y[:500])
-    monkeypatch.setattr("sklboost.boosting.calls._NODES_PER_CALL", 300)
+    monkeypatch.setattr("sklboost.boosting.rounds._NODES_PER_CALL", 300)
     model = XGBRegressorLite(
         n_estimators=2, num_parallel_tree=5, subsample=0.5, random_state=0, keep_pruned=True
     )

@@ -10,8 +10,13 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from sklboost.distributed.peers import LostPeerError, StoppedError, ThreadPeers
-from sklboost.distributed.streams import StreamPeers, open_peers
+from sklboost.distributed.messages import (
+    LostPeerError,
+    StoppedError,
+    StreamPeers,
+    ThreadPeers,
+    open_peers,
+)
 
 
 @contextmanager

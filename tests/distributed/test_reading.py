@@ -14,7 +14,7 @@ from scipy.sparse import csr_array
 
 from sklboost.data.row_hashes import hash_rows
 from sklboost.distributed.crew import LostSchedulerError
-from sklboost.distributed.placing import Segment, assign_blocks
+from sklboost.distributed.features import Segment, assign_blocks
 from tests.distributed.fit_reading import assert_same, cluster_bins, local_bins, read
 
 N_ROWS = 20_000

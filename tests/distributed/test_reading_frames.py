@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 from sklboost.data.encoding import Encoding
-from sklboost.distributed.columns import distinct_rows
-from sklboost.estimators.input.feature_tables import UnknownCategoryWarning
+from sklboost.distributed.partitions import distinct_rows
+from sklboost.estimators.input.features import UnknownCategoryWarning
 from tests.distributed.fit_reading import assert_same, read
 
 N_ROWS = 3000

@@ -14,7 +14,7 @@ from sklearn.model_selection import GridSearchCV
 
 from sklboost import BinnedMatrix, XGBClassifierLite, XGBRegressorLite, bin_features
 from sklboost.boosting.callbacks import TrainingCallback
-from sklboost.engine.thread_counts import default_n_threads, n_threads_for
+from sklboost.engine.parallel import default_n_threads, n_threads_for
 
 random = np.random.default_rng(0)
 X = random.normal(size=(400, 4))

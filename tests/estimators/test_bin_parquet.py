@@ -362,8 +362,8 @@ def test_files_that_differ(tmp_path):
 
 
 def test_without_pyarrow(monkeypatch):
-    monkeypatch.setitem(sys.modules, "sklboost.data.lazy_frames", None)
-    monkeypatch.delattr("sklboost.data.lazy_frames", raising=False)
+    monkeypatch.setitem(sys.modules, "sklboost.data.parquet_files", None)
+    monkeypatch.delattr("sklboost.data.parquet_files", raising=False)
     with pytest.raises(ImportError, match=r"pip install sklboost\[parquet\]"):
         bin_parquet("file", "y")
 

@@ -20,7 +20,7 @@ from sklboost import (
     bin_features,
     open_bins,
 )
-from sklboost.data import row_arrays
+from sklboost.data import raw_values as row_arrays
 from sklboost.tree.core import workspace
 from tests.estimators.test_binned_matrix import assert_same_model
 

@@ -5,8 +5,13 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from sklboost import XGBClassifierLite, XGBRegressorLite
-from sklboost.objectives.losses.several_classes import OneVsRest, Softmax
-from sklboost.objectives.losses.two_classes import FocalLoss, LogisticRegression, LogLoss
+from sklboost.objectives.losses.classes import (
+    FocalLoss,
+    LogisticRegression,
+    LogLoss,
+    OneVsRest,
+    Softmax,
+)
 
 # of a hessian almost no cover is asked for, and nothing is added to it
 BARE = dict(reg_lambda=0.0, min_child_weight=5e-6, subsample=0.65, n_jobs=1, random_state=0)

@@ -6,7 +6,7 @@ from sklearn.utils.validation import validate_data
 
 from sklboost import XGBRegressorLite
 from sklboost.data.encoding import Encoding
-from sklboost.estimators.input import check_features
+from sklboost.estimators.input import features as check_features
 from sklboost.estimators.input.targets import check_target_range
 from tests.small_models import features
 

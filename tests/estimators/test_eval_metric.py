@@ -12,10 +12,9 @@ from sklearn.metrics import get_scorer, make_scorer
 from sklboost import XGBClassifierLite, XGBRegressorLite
 from sklboost.estimators.fit.eval_metric import resolve_metrics
 from sklboost.estimators.input.target_kinds import RegressionTargets
-from sklboost.objectives.losses.quantiles import AbsoluteError, QuantileError
-from sklboost.objectives.losses.several_classes import Softmax
+from sklboost.objectives.losses.classes import LogLoss, Softmax
+from sklboost.objectives.losses.regression import AbsoluteError, QuantileError
 from sklboost.objectives.losses.squared_error import SquaredError
-from sklboost.objectives.losses.two_classes import LogLoss
 
 NO_WEIGHT = np.empty(0)
 

@@ -9,7 +9,7 @@ from sklearn.exceptions import NotFittedError
 
 from sklboost import XGBClassifierLite, XGBRegressorLite
 from sklboost.displays import SplitValuesDisplay
-from sklboost.estimators.input.feature_rules import by_feature
+from sklboost.estimators.input.feature_names import by_feature
 
 random = np.random.default_rng(0)
 X = random.normal(size=(120, 3))

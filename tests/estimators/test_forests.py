@@ -12,7 +12,7 @@ from sklboost import (
     XGBRFClassifierLite,
     XGBRFRegressorLite,
 )
-from sklboost.boosting import calls
+from sklboost.boosting import rounds as calls
 
 DRAWS = dict(subsample=0.7, colsample_bynode=0.6, colsample_bytree=0.8)
 

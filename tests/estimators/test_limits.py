@@ -10,8 +10,9 @@ from numpy.testing import assert_array_equal
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
 
 from sklboost import TrainingCallback, XGBClassifierLite, XGBRegressorLite
-from sklboost.boosting import calls as boosting_calls
-from sklboost.estimators.fit import binned, fitting
+from sklboost.boosting import rounds as boosting_calls
+from sklboost.estimators.fit import fitting
+from sklboost.estimators.fit import fitting as binned
 
 
 @pytest.fixture(scope="module")

@@ -30,9 +30,8 @@ from sklboost import (
     load_model,
     survival_targets,
 )
-from sklboost.estimators.fit.preset import trials
-from sklboost.estimators.fit.preset.auto import _steps
-from sklboost.estimators.fit.preset.trials import Outcome, Trials
+from sklboost.estimators.fit import preset as trials
+from sklboost.estimators.fit.preset import Outcome, Trials, _steps
 from sklboost.estimators.fit.reading import read_data
 from sklboost.estimators.input.arguments import FitArguments
 

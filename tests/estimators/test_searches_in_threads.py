@@ -11,7 +11,7 @@ from sklearn.exceptions import FitFailedWarning
 from sklearn.model_selection import GridSearchCV
 
 from sklboost import XGBClassifierLite
-from sklboost.data import shared_bins
+from sklboost.data import features as shared_bins
 from tests.conftest import run_python
 from tests.small_models import small
 

@@ -24,7 +24,7 @@ from sklboost import (
     XGBRFRegressorLite,
 )
 from sklboost.estimators.versions import InconsistentVersionWarning
-from sklboost.files.ubjson import read_ubjson, write_ubjson
+from sklboost.files.documents import read_ubjson, write_ubjson
 from tests.conftest import ROOT
 from tests.kinds_of_models import KINDS, data
 

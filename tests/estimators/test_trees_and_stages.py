@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from sklboost import XGBClassifierLite, XGBRegressorLite
 from sklboost.data.encoding import Encoding
-from sklboost.estimators.input.feature_tables import categories_by_code
+from sklboost.estimators.input.features import categories_by_code
 from tests.small_models import small
 
 

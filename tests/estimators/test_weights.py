@@ -17,8 +17,7 @@ from sklboost.estimators.input.weights import (
 )
 from sklboost.estimators.parameters.boosting import ClassParameters
 from sklboost.estimators.parameters.rules import check_parameters
-from sklboost.objectives.losses.several_classes import Softmax
-from sklboost.objectives.losses.two_classes import LogLoss
+from sklboost.objectives.losses.classes import LogLoss, Softmax
 
 pytestmark = pytest.mark.interpreted
 

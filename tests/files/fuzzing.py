@@ -183,7 +183,7 @@ def _another(value: Any, draw: random.Random) -> Any:
 
 def _written(document: Any, draw: random.Random) -> bytes:
     """Return a document as JSON or UBJSON; sometimes a key of it occurs twice."""
-    from sklboost.files.ubjson import write_ubjson
+    from sklboost.files.documents import write_ubjson
 
     if draw.random() < 0.3:
         try:

@@ -10,9 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sklboost import ModelFileError
-from sklboost.files.documents import join_document, parse_document, read_bytes, write_bytes
-from sklboost.files.json_text import read_json, write_json
-from sklboost.files.ubjson import read_ubjson, write_ubjson
+from sklboost.files.documents import (
+    join_document,
+    parse_document,
+    read_bytes,
+    read_json,
+    read_ubjson,
+    write_bytes,
+    write_json,
+    write_ubjson,
+)
 
 NAME = "model"
 DOCUMENT = {"a": [1, -2, 2**62], "b": {"c": "ü", "": None}, "d": [True, 0.1, "x", [], {}]}

@@ -8,11 +8,8 @@ import pandas as pd
 import pytest
 
 from sklboost import from_lightgbm
-from sklboost.files.errors import ModelFileError
-from sklboost.files.lightgbm.categories import encode_categories
-from sklboost.files.lightgbm.reading import read_lightgbm
-from sklboost.files.lightgbm.text import read_text
-from sklboost.files.lightgbm.trees import read_trees
+from sklboost.files.lightgbm.reading import encode_categories, read_lightgbm, read_text, read_trees
+from sklboost.files.sections import ModelFileError
 
 # Two trees: a number whose zeros and missing values are told apart by nothing, and a category.
 TEXT = """tree

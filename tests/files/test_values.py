@@ -11,10 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sklboost import ModelFileError
-from sklboost.files.documents import parse_document
-from sklboost.files.json_text import write_json
+from sklboost.files.documents import parse_document, write_json, write_ubjson
 from sklboost.files.sections import Section
-from sklboost.files.ubjson import write_ubjson
 from sklboost.files.values import NotStorableError, read_value, value_document
 
 

@@ -14,10 +14,9 @@ from sklboost import (
     XGBRegressorLite,
     from_xgboost,
 )
-from sklboost.estimators.files.meanings import meaning_of
-from sklboost.files.errors import NotExpressibleError
-from sklboost.files.json_text import write_json
-from sklboost.files.ubjson import write_ubjson
+from sklboost.estimators.files.foreign_models import meaning_of
+from sklboost.files.documents import write_json, write_ubjson
+from sklboost.files.sections import NotExpressibleError
 from sklboost.files.xgboost.writing import learner_document
 from sklboost.objectives.loss import Loss
 

@@ -6,8 +6,14 @@ import re
 
 import pytest
 
-from sklboost.inspection.derivation.derivation import Derivation
-from sklboost.inspection.derivation.steps import Section, Step, fill_in, given, number
+from sklboost.inspection.derivation.derivation import (
+    Derivation,
+    Section,
+    Step,
+    fill_in,
+    given,
+    number,
+)
 
 pytestmark = pytest.mark.interpreted
 

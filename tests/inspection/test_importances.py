@@ -2,8 +2,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from sklboost.inspection.importances import scaled_to_one
-from sklboost.inspection.validation_importances import ValidationImportances
+from sklboost.inspection.importances import ValidationImportances, scaled_to_one
 
 pytestmark = pytest.mark.interpreted
 

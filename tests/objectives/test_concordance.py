@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from sklboost.objectives.metrics.survival import concordance
+from sklboost.objectives.metrics import concordance
 
 pytestmark = pytest.mark.interpreted
 

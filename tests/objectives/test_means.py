@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose
 from sklboost.engine.compiling import kernel
 from sklboost.engine.parallel import ThreadTeam, share
 from sklboost.objectives.links import IDENTITY, LOG, LOG_ODDS, SOFTMAX
-from sklboost.objectives.losses.several_classes import Softmax
+from sklboost.objectives.losses.classes import Softmax
 from sklboost.objectives.means import (
     add_losses,
     allocate_sums,

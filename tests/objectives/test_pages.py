@@ -6,8 +6,7 @@ from dataclasses import fields
 import pytest
 
 from sklboost.estimators.parameters.boosting import LossParameters
-from sklboost.objectives.naming import TASK_WORDS
-from sklboost.objectives.registry import METRICS, OBJECTIVES
+from sklboost.objectives.registry import METRICS, OBJECTIVES, TASK_WORDS
 from tests.conftest import ROOT
 
 PAGE = ROOT / "docs" / "how_to" / "choose_a_loss.md"

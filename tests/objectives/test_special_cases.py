@@ -7,13 +7,20 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from sklboost import XGBClassifierLite, XGBRegressorLite
-from sklboost.objectives.losses.counts import Gamma, Poisson, Tweedie
-from sklboost.objectives.losses.quantiles import ExpectileError
-from sklboost.objectives.losses.relative import AbsolutePercentageError, SquaredLogError
-from sklboost.objectives.losses.robust import Fair, Huber, LogCosh, PseudoHuber
-from sklboost.objectives.losses.several_classes import OneVsRest, Softmax
-from sklboost.objectives.losses.squared_error import SquaredError
-from sklboost.objectives.losses.two_classes import FocalLoss, HingeLoss, LogLoss
+from sklboost.objectives.losses.classes import FocalLoss, HingeLoss, LogLoss, OneVsRest, Softmax
+from sklboost.objectives.losses.regression import (
+    AbsolutePercentageError,
+    ExpectileError,
+    Fair,
+    Gamma,
+    Huber,
+    LogCosh,
+    Poisson,
+    PseudoHuber,
+    SquaredError,
+    SquaredLogError,
+    Tweedie,
+)
 from sklboost.objectives.start_values import exact_sum, find_constants, weighted_mean
 from tests.objectives.training import derivatives_in_training
 from tests.small_models import small

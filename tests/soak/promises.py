@@ -30,7 +30,7 @@ from sklboost import (
     load_model,
     survival_targets,
 )
-from sklboost.files.errors import NotExpressibleError
+from sklboost.files.sections import NotExpressibleError
 from tests.soak.cases import Case
 from tests.soak.columns import (
     BINS,

@@ -6,7 +6,7 @@ import numpy as np
 
 from sklboost.boosting.settings import feature_rules, tree_params
 from sklboost.data.features import training_bins
-from sklboost.engine.hashing import hash_key
+from sklboost.engine.elementary import hash_key
 from sklboost.engine.model import (
     NO_BITS,
     NODE_DTYPE,

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sklboost.boosting.settings import feature_rules
-from sklboost.engine.hashing import hash_key
+from sklboost.engine.elementary import hash_key
 from sklboost.tree.options.column_sampling import (
     allocate_column_sample,
     choose_some,

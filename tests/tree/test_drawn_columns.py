@@ -6,7 +6,7 @@ from numpy.testing import assert_array_equal
 
 import sklboost.tree.options.column_sampling as column_sampling
 from sklboost.boosting.settings import feature_rules
-from sklboost.data.sparse_binning import bin_sparse
+from sklboost.data.binning import bin_sparse
 from sklboost.engine.parallel import ThreadTeam
 from sklboost.tree.core.workspace import allocate_workspace
 from sklboost.tree.options.column_sampling import allocate_bins

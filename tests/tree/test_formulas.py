@@ -3,7 +3,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from sklboost.tree.core.formulas import leaf_weight, similarity, similarity_at, split_gain
-from sklboost.tree.options.inherited_weights import Inherited, held_weight, smooth
+from sklboost.tree.options.constrained_weights import Inherited, held_weight, smooth
 from tests.tree.growth import params
 
 pytestmark = pytest.mark.interpreted

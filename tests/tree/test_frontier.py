@@ -1,8 +1,7 @@
 import numpy as np
 import pytest
 
-from sklboost.tree.core.frontier import can_be_split, has_slots
-from sklboost.tree.core.open_nodes import add_open, next_open, remove_open
+from sklboost.tree.core.frontier import add_open, can_be_split, has_slots, next_open, remove_open
 from sklboost.tree.core.workspace import allocate_workspace, max_nodes
 from tests.tree.growth import binned, params
 

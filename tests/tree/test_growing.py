@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import sklboost.tree.core.workspace as workspace_module
-from sklboost.data.row_arrays import RowArrays
+from sklboost.data.raw_values import RowArrays
 from sklboost.tree.core.workspace import allocate_workspace
 from tests.tree.growth import (
     GROWTH,

@@ -3,8 +3,11 @@ import pytest
 
 from sklboost.boosting.settings import feature_rules
 from sklboost.tree.core.workspace import allocate_workspace
-from sklboost.tree.options.column_sampling import allocate_column_sample, list_node_features
-from sklboost.tree.options.interactions import keep_allowed
+from sklboost.tree.options.column_sampling import (
+    allocate_column_sample,
+    keep_allowed,
+    list_node_features,
+)
 from tests.tree.growth import binned, params
 
 pytestmark = pytest.mark.interpreted

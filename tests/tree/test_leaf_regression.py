@@ -8,8 +8,7 @@ from sklboost.data.raw_values import raw_matrix
 from sklboost.engine.parallel import ThreadTeam
 from sklboost.engine.structs import TreeParams
 from sklboost.tree.core.quantization import weigh
-from sklboost.tree.options.leaf_regression import solve
-from sklboost.tree.options.linear_leaves import fit_linear_leaves
+from sklboost.tree.options.linear_leaves import fit_linear_leaves, solve
 from sklboost.tree.predict.prediction import linear_part
 from tests.tree.growth import NO_WEIGHT, as_trees, make_nodes, params
 

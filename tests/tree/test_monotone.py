@@ -4,7 +4,7 @@ from numpy.testing import assert_array_equal
 
 from sklboost.boosting.settings import feature_rules
 from sklboost.tree.core.pruning import name_final_leaves
-from sklboost.tree.options.monotone import narrow_bounds, order_renewed_leaves
+from sklboost.tree.options.constrained_weights import narrow_bounds, order_renewed_leaves
 from tests.tree.growth import growing_tree, make_nodes, params
 
 pytestmark = pytest.mark.interpreted

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from sklboost.tree.options.occupied_bins import list_few, list_many
+from sklboost.tree.options.scanning import list_few, list_many
 from sklboost.tree.options.several_outputs import list_sums
 
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from sklboost.engine.hashing import hash_key
+from sklboost.engine.elementary import hash_key
 from sklboost.tree.core.machines import one_machine
 from sklboost.tree.core.quantization import (
     Gradients,
@@ -15,7 +15,7 @@ from sklboost.tree.core.quantization import (
     unpack,
     weigh,
 )
-from sklboost.tree.options.row_counts import fill_counts, row_counts
+from sklboost.tree.options.scanning import fill_counts, row_counts
 from tests.tree.growth import NO_WEIGHT, run
 
 NEAREST_UP_TO = 4096  # rows, or rows times weights

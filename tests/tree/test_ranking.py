@@ -6,8 +6,8 @@ from numpy.testing import assert_array_equal
 
 from sklboost import XGBClassifierLite, XGBRegressorLite
 from sklboost.data.raw_values import raw_matrix
-from sklboost.tree.predict import ranking
-from sklboost.tree.predict.ranking import rank_thresholds, ranked_walk
+from sklboost.tree.predict import walking as ranking
+from sklboost.tree.predict.walking import rank_thresholds, ranked_walk
 from tests.tree.test_prediction import leaves, make_model, scores, split
 
 inf, nan = np.inf, np.nan

@@ -4,7 +4,7 @@ from numpy.testing import assert_allclose
 
 from sklboost import XGBRegressorLite
 from sklboost.objectives.start_values import weighted_quantile
-from sklboost.tree.options.selection import select_quantile
+from sklboost.tree.options.renewal import select_quantile
 
 # --- the quantile of some values -----------------------------------------------------------------
 

@@ -8,7 +8,7 @@ from sklboost import XGBRegressorLite
 from sklboost.data.features import training_bins
 from sklboost.engine.compiling import kernel
 from sklboost.engine.parallel import ThreadTeam, assemble
-from sklboost.tree.predict.scoring import (
+from sklboost.tree.predict.prediction import (
     add_to_block,
     allocate_new_trees,
     fetch_block,

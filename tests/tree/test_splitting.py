@@ -3,7 +3,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from sklboost.engine.compiling import kernel
-from sklboost.engine.hashing import hash_key
+from sklboost.engine.elementary import hash_key
 from sklboost.tree.core.formulas import leaf_weight, similarity_at
 from sklboost.tree.core.gain_limits import (
     BLOCK_BINS,
@@ -17,7 +17,7 @@ from sklboost.tree.core.gain_limits import (
 from sklboost.tree.core.quantization import pack, quantize, unpack, weigh
 from sklboost.tree.core.splitting import SearchTask, fill_gains, scan_features
 from sklboost.tree.core.workspace import SPLIT_DTYPE, allocate_workspace
-from sklboost.tree.options.inherited_weights import clip_to_bounds, fill_held_gains
+from sklboost.tree.options.constrained_weights import clip_to_bounds, fill_held_gains
 from tests.tree.growth import NO_WEIGHT, binned, make_search, params, plain_histogram, run
 
 pytestmark = pytest.mark.interpreted

@@ -1,7 +1,4 @@
-"""Whole fitted estimators as documents, and back: what ``sklboost`` is the key of in a model file.
-
-``docs/reference/model_file.md`` describes it for readers.
-"""
+"""Whole fitted estimators as documents: the section ``sklboost`` of a model file."""
 
 import dataclasses
 import functools
@@ -11,25 +8,205 @@ from typing import Any
 import numpy as np
 
 from sklboost.engine.model import Model
-from sklboost.estimators.files.targets import (
-    loss_document,
-    read_loss,
-    read_targets,
-    targets_document,
-)
-from sklboost.estimators.fit.result import ChosenParams, FitReport, FitResult
-from sklboost.estimators.fit.training_settings import drops_rounds
+from sklboost.estimators.fit.fitting import ChosenParams, FitReport, FitResult
+from sklboost.estimators.fit.reading import drops_rounds
 from sklboost.estimators.input.feature_names import FittedFeatures
+from sklboost.estimators.input.survival_targets import SurvivalTargets
+from sklboost.estimators.input.target_kinds import (
+    ClassTargets,
+    DistributionTargets,
+    LabelTargets,
+    RegressionTargets,
+    Targets,
+)
+from sklboost.estimators.parameters.boosting import LossParameters
 from sklboost.estimators.parameters.rules import as_read, check_parameters
 from sklboost.estimators.predict.fitted_model import TrainedModel, trained_model
-from sklboost.files.encodings import encoding_document, read_encoding
 from sklboost.files.sections import Section, plain_number
 from sklboost.files.trees import SCORES, read_trees, trees_document
-from sklboost.files.values import NotStorableError, check_keys, read_value, value_document
-from sklboost.objectives.registry import make_loss
+from sklboost.files.values import (
+    NotStorableError,
+    check_keys,
+    encoding_document,
+    read_dtype,
+    read_encoding,
+    read_value,
+    value_document,
+)
+from sklboost.objectives.distributions import DISTRIBUTIONS
+from sklboost.objectives.loss import Loss, RowLoss
+from sklboost.objectives.registry import OBJECTIVES, make_loss
 from sklboost.tree.predict.assembly import assemble_model
 from sklboost.tree.predict.trees import trees_of
 from sklboost.version import __version__
+
+_NOT_NEGATIVE = (0.0, np.finfo(np.float64).max)
+
+
+def survival_document(targets: Targets) -> dict[str, Any]:
+    """Return the document of survival times: strata and baseline hazards."""
+    assert isinstance(targets, SurvivalTargets)
+    return {
+        "kind": "survival",
+        "strata": value_document(targets.strata),
+        "times": targets.times,
+        "hazards": targets.hazards.ravel(),
+        "centres": targets.centres,
+    }
+
+
+def read_survival_targets(section: Section) -> SurvivalTargets:
+    """Return what the survival times of a section mean."""
+    strata = read_value(section["strata"])
+    if not isinstance(strata, np.ndarray) or strata.ndim != 1:
+        section["strata"].fail("must be an array of one dimension")
+    check_keys(section["strata"], strata.tolist())
+    if len(set(strata.tolist())) < len(strata):
+        section["strata"].fail("a stratum occurs twice")
+    times = section["times"].numbers(limits=_NOT_NEGATIVE)
+    if len(times) == 0 or not (times[:-1] < times[1:]).all():
+        section["times"].fail("must be sorted, each time once, and not empty")
+    centres = section["centres"].numbers(limits=SCORES)
+    if len(centres) not in (0, max(1, len(strata))):
+        section["centres"].fail("must be empty, or have a number for each stratum")
+    n_hazards = len(centres) * len(times)
+    hazards = section["hazards"].numbers(n_hazards, limits=_NOT_NEGATIVE)
+    hazards = hazards.reshape(len(centres), len(times))
+    if not (hazards[:, :-1] <= hazards[:, 1:]).all():
+        section["hazards"].fail("must not fall with time")
+    return SurvivalTargets(strata, times, hazards, np.array(centres))
+
+
+_POSITIVE = (np.nextafter(0.0, 1.0), np.finfo(np.float64).max)
+
+
+def targets_document(targets: Targets) -> dict[str, Any]:
+    """Return the document of what targets mean."""
+    if isinstance(targets, DistributionTargets):
+        spread = plain_number(targets.spread)
+        return {"kind": "distribution", "distribution": targets.distribution, "spread": spread}
+    if isinstance(targets, RegressionTargets):
+        return {"kind": "numbers", "n_targets": targets.n_targets}
+    if isinstance(targets, LabelTargets):
+        return {"kind": "labels", "n_labels": targets.size, "dtype": targets.dtype.str}
+    if targets.task == "ranking":
+        return {"kind": "relevances"}
+    if not isinstance(targets, ClassTargets):
+        return survival_document(targets)
+    return {
+        "kind": "classes",
+        "classes": value_document(targets.classes),
+        "multipliers": targets.multipliers,
+        "is_calibrated": targets.is_calibrated,
+    }
+
+
+def read_targets(section: Section, n_outputs: int) -> Targets:
+    """Return what the targets of a section mean; there are `n_outputs` raw scores per row."""
+    kinds = ("numbers", "classes", "labels", "distribution", "relevances", "survival")
+    kind = section["kind"].text(kinds)
+    if kind == "relevances":
+        from sklboost.estimators.input.queries import RankingTargets  # other models do without
+
+        return RankingTargets()
+    if kind == "distribution":
+        spread = section["spread"].finite_number()
+        if spread <= 0.0:
+            section["spread"].fail("must be above 0")
+        return DistributionTargets(1, section["distribution"].text(DISTRIBUTIONS), spread)
+    if kind == "survival":
+        return read_survival_targets(section)
+    if kind == "numbers":
+        return RegressionTargets(section["n_targets"].integer(1, n_outputs))
+    if kind == "labels":
+        dtype = read_dtype(section["dtype"])
+        if dtype.kind not in "biuf":
+            section["dtype"].fail("labels are numbers")
+        return LabelTargets(np.arange(section["n_labels"].integer(1, n_outputs)), dtype)
+    return _read_classes(section)
+
+
+def _read_classes(section: Section) -> ClassTargets:
+    classes = read_value(section["classes"])
+    if not isinstance(classes, np.ndarray) or classes.ndim != 1 or len(classes) == 0:
+        section["classes"].fail("must be an array of one dimension that is not empty")
+    check_keys(section["classes"], classes.tolist())
+    try:
+        is_increasing = bool((classes[:-1] < classes[1:]).all())
+    except (TypeError, ValueError):  # such as text and numbers
+        is_increasing = False
+    if not is_increasing:
+        section["classes"].fail("must be sorted, each class once")
+    multipliers = section["multipliers"].numbers(len(classes), limits=_POSITIVE)
+    return ClassTargets(classes, multipliers, section["is_calibrated"].flag())
+
+
+def loss_document(loss: Loss, targets: Targets) -> dict[str, Any]:
+    """Return the document of a loss.
+
+    Raises
+    ------
+    NotStorableError
+        If it is one that a user has written.
+    """
+    name = loss.parameter if isinstance(loss, RowLoss) else ""
+    # of each target the same values, those of all targets side by side
+    parameters = {name: loss.parameters[:: targets.size].tolist()} if name else {**loss.made_of}
+    document = {"objective": loss.name, "parameters": parameters}
+    made = _make(loss.name, targets, parameters)
+    if type(made) is not type(loss):
+        raise NotStorableError(
+            f"objective={loss.name}: the model was trained with a loss of your own, which is code, "
+            "and no model file holds code; keep the model with pickle or cloudpickle"
+        )
+    return document
+
+
+def read_loss(section: Section, targets: Targets, n_outputs: int) -> Loss:
+    """Return the loss of a section; there are `n_outputs` raw scores per row."""
+    name, given = section["objective"].text(), section["parameters"]
+    parameters = {key: read_value(value) for key, value in given.items()}
+    lists = {
+        key: given[key].numbers().tolist()
+        for key, value in parameters.items()
+        if not isinstance(value, str)
+    }
+    parameters |= lists
+    most = max([1, *map(len, lists.values())])
+    if most * targets.size > n_outputs:
+        given.fail(f"{most} values for each of {targets.size} targets are not {n_outputs} outputs")
+    group: type = LossParameters
+    if targets.task == "survival":
+        from sklboost.estimators.parameters.survival import SurvivalParameters
+
+        group = SurvivalParameters
+    try:
+        for key, values in parameters.items():
+            for value in [values] if isinstance(values, str) else values:
+                check_parameters(group, {key: value})
+    except ValueError as error:
+        given.fail(str(error))
+    loss = _make(name, targets, parameters)
+    known = [loss.parameter] if isinstance(loss, RowLoss) and loss.parameter else []
+    if loss is None or sorted(parameters) != sorted([*known, *loss.made_of]):
+        section.fail(f"there is no objective {name!r} with {sorted(parameters)} for these targets")
+    if loss.n_outputs != n_outputs:
+        section.fail(f"{name!r} has {loss.n_outputs} raw scores per row, the file {n_outputs}")
+    return loss
+
+
+def _make(name: str, targets: Targets, parameters: Mapping[str, Any]) -> Loss | None:
+    """Return the loss of this very name; None if there is none, or its parameters are others."""
+    if isinstance(targets, DistributionTargets):
+        return targets.loss if targets.distribution == name and not parameters else None
+    for objective in OBJECTIVES[targets.task]:
+        if objective.name == name:
+            try:
+                return objective.make(targets.size, parameters)
+            except KeyError:
+                return None
+    return None
+
 
 # Raised by one when an older version of the package could not read a file, or would misread it.
 FORMAT_VERSION = 1

@@ -1,13 +1,15 @@
 """Fitted estimators of ours with the trees of another library."""
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from sklearn.base import is_classifier
 
-from sklboost.boosting.settings import tree_params
-from sklboost.estimators.fit.result import FitResult
-from sklboost.estimators.fit.training_settings import TREE_PARAMETERS
+from sklboost.boosting.settings import STRATEGIES, tree_params
+from sklboost.estimators.fit.fitting import FitResult
+from sklboost.estimators.fit.reading import TREE_PARAMETERS
 from sklboost.estimators.input.feature_names import FittedFeatures
 from sklboost.estimators.input.target_kinds import (
     ClassTargets,
@@ -20,11 +22,52 @@ from sklboost.estimators.parameters.boosting import (
     LossParameters,
     rounds_and_trees,
 )
+from sklboost.estimators.parameters.forests import ForestParameters
+from sklboost.estimators.parameters.groups import ClassifierParameters
 from sklboost.estimators.parameters.rules import check_parameters, names_of
-from sklboost.estimators.predict.fitted_model import TrainedModel
-from sklboost.files.errors import ModelFileError
-from sklboost.files.foreign import ForeignTree, build_model
-from sklboost.files.meaning import Meaning
+from sklboost.estimators.predict.fitted_model import FittedModel, TrainedModel
+from sklboost.files.documents import parse_document, read_bytes, write_ubjson
+from sklboost.files.foreign import ForeignTree, Meaning, build_model
+from sklboost.files.lightgbm.reading import read_lightgbm
+from sklboost.files.sections import ModelFileError, Section
+from sklboost.files.xgboost.reading import NOTHING_KNOWN, Known, read_model
+from sklboost.files.xgboost.writing import learner_document
+from sklboost.objectives.loss import RowLoss
+from sklboost.objectives.registry import is_built_in
+
+
+def meaning_of(fitted: FittedModel) -> Meaning:
+    """Return what the features and raw scores of a fitted estimator mean.
+
+    Parameters are read off the model: those of the estimator may have changed since.
+    """
+    model, loss, targets = fitted.model, fitted.loss, fitted.targets
+    settings = model.params_of(0)
+    known: dict[str, Any] = {
+        "learning_rate": settings.learning_rate * settings.num_parallel_tree,
+        "reg_lambda": settings.reg_lambda,
+        "reg_alpha": settings.reg_alpha,
+        "num_parallel_tree": settings.num_parallel_tree,
+        "multi_strategy": STRATEGIES[settings.multi_output],
+        "booster": "dart" if fitted.n_dart_rounds > 0 else "gbtree",
+    }
+    if isinstance(loss, RowLoss) and loss.parameter:
+        known[loss.parameter] = loss.parameters[:: targets.size].tolist()
+    return Meaning(
+        task=targets.task,
+        objective=loss.name if is_built_in(loss) else "",
+        base_score=model.base_score + fitted.shift,
+        n_targets=targets.size if targets.task == "regression" else 1,
+        n_features=model.n_features,
+        feature_names=None if fitted.features.names is None else fitted.feature_names,
+        encodings=fitted.encodings,
+        classes=targets.classes,
+        missing=fitted.features.missing,
+        parameters=known,
+        best_iteration=fitted.state.get("best_iteration_"),
+        chosen_by=loss.chosen_by,
+    )
+
 
 # What predictions and their derivations depend on.
 _NEEDED = {
@@ -119,3 +162,144 @@ def _targets(meaning: Meaning) -> Targets:
     if meaning.task == "multilabel":
         return LabelTargets(meaning.classes, np.dtype(np.int64))
     return ClassTargets(meaning.classes, np.ones(len(meaning.classes)), False)
+
+
+def estimator_of(theirs: Any, kinds: Mapping[bool, type]) -> Any:
+    """Return the estimator of a Booster, an LGBMModel or a text model; `kinds` are its classes."""
+    # known by their methods, so that lightgbm need not be installed
+    booster = theirs.booster_ if hasattr(theirs, "booster_") else theirs
+    if hasattr(booster, "model_to_string"):
+        # the rounds that it predicts with: those up to the best one, if that is known
+        data, name = booster.model_to_string().encode("utf-8"), f"the {type(theirs).__name__}"
+    elif isinstance(theirs, str) and theirs.startswith("tree\n"):
+        data, name = theirs.encode("utf-8"), "the text model"
+    else:
+        data, name = read_bytes(theirs, "LightGBM")
+    trees, places, meaning = read_lightgbm(data, name)
+    if meaning.classes is not None and hasattr(theirs, "classes_"):
+        classes = np.asarray(theirs.classes_)
+        if len(classes) != len(meaning.classes):
+            raise ModelFileError(
+                f"{name}: trained on {len(classes)} class(es), with {len(meaning.classes)} in its "
+                "objective: its probabilities are not those of classes"
+            )
+        meaning = meaning._replace(classes=classes)
+    taken = {}
+    if booster is not theirs:
+        taken = {"n_jobs": theirs.n_jobs, "random_state": theirs.random_state}
+    best = getattr(booster, "best_iteration", 0)
+    return make_estimator(
+        kinds,
+        trees,
+        places,
+        meaning._replace(
+            parameters={**meaning.parameters, **taken},
+            best_iteration=best - 1 if best > 0 else None,
+        ),
+    )
+
+
+# Those that mean the same in both libraries, and only training reads, or nothing in the model says.
+_PARAMETERS = (
+    *("learning_rate", "reg_lambda", "reg_alpha", "gamma", "min_child_weight", "max_delta_step"),
+    *("max_depth", "max_leaves", "max_bin", "grow_policy", "subsample", "sampling_method"),
+    *("colsample_bytree", "colsample_bylevel", "colsample_bynode"),
+    *("max_cat_to_onehot", "max_cat_threshold", "monotone_constraints", "interaction_constraints"),
+    *("rate_drop", "skip_drop", "one_drop", "sample_type", "normalize_type"),
+    *("scale_pos_weight", "importance_type", "early_stopping_rounds", "random_state"),
+)
+
+
+def estimator_of_xgboost(theirs: Any, kind_of: Callable[[str], type]) -> Any:
+    """Return the estimator of a model of XGBoost's, in memory or in a file.
+
+    `kind_of` gives the class of estimators of a name.
+    """
+    known, forest = NOTHING_KNOWN, ""
+    booster = theirs
+    if hasattr(theirs, "get_booster"):
+        booster = theirs.get_booster()
+        forest = "RF" if type(theirs).__name__.startswith("XGBRF") else ""
+        known = _known_of(theirs)
+    if hasattr(booster, "save_raw"):
+        data, name = bytes(booster.save_raw("ubj")), type(theirs).__name__
+        config = Section(json.loads(booster.save_config()), "configuration")
+        known = known._replace(settings=[*known.settings, *_settings_of(config)])
+    else:
+        data, name = read_bytes(theirs, "XGBoost")
+    return read_xgboost(
+        Section(parse_document(data, name, is_whole=True), name),
+        {
+            False: kind_of(f"XGB{forest}RegressorLite"),
+            True: kind_of(f"XGB{forest}ClassifierLite"),
+        },
+        known,
+    )
+
+
+def read_xgboost(
+    document: Section, kinds: Mapping[bool, type], known: Known = NOTHING_KNOWN
+) -> Any:
+    """Return the estimator of a document of XGBoost's.
+
+    `kinds` are the classes of regressors (False) and of classifiers (True).
+    """
+    if kinds[False] is kinds[True]:
+        known = known._replace(is_classifier=issubclass(kinds[True], ClassifierParameters))
+    trees, places, meaning = read_model(document, known)
+    parameters = dict(meaning.parameters)
+    if issubclass(kinds[meaning.task != "regression"], ForestParameters):
+        # which have one round, and other rules for these
+        parameters["n_estimators"] = parameters.pop("num_parallel_tree")
+        for name in ("booster", "early_stopping_rounds"):
+            parameters.pop(name, None)
+    return make_estimator(kinds, trees, places, meaning._replace(parameters=parameters))
+
+
+def _known_of(theirs: Any) -> Known:
+    """Return what one of XGBoost's estimators says of its model."""
+    given = {name: value for name, value in theirs.get_params().items() if value is not None}
+    # as text XGBoost has constraints for its own parser
+    parameters = {
+        name: value
+        for name in _PARAMETERS
+        if (value := given.get(name)) is not None
+        and not (isinstance(value, str) and name.endswith("_constraints"))
+    }
+    settings = []
+    if {"learning_rate", "reg_lambda"} <= set(parameters):
+        rate = parameters["learning_rate"] / given.get("num_parallel_tree", 1)
+        settings.append((rate, parameters["reg_lambda"]))
+    missing = given.get("missing", np.nan)
+    return Known(
+        is_classifier=is_classifier(theirs),
+        missing=float(missing),
+        settings=settings,
+        parameters=parameters,
+    )
+
+
+def _settings_of(config: Section) -> list[tuple[float, float]]:
+    """Return the learning rate of leaves, and lambda, of a booster's configuration."""
+    booster = config["learner"]["gradient_booster"]
+    if (within_dart := booster.get("gbtree")) is not None:
+        booster = within_dart
+    trained, shape = booster.get("tree_train_param"), booster.get("gbtree_model_param")
+    if trained is None or shape is None:
+        return []
+    numbers = [trained["learning_rate"], trained["reg_lambda"], shape["num_parallel_tree"]]
+    rate, reg_lambda, n_parallel = (float(number.text()) for number in numbers)
+    rate, reg_lambda = (float(str(np.float32(number))) for number in (rate, reg_lambda))
+    return [(rate / max(n_parallel, 1.0), reg_lambda)]
+
+
+def booster_of(fitted: FittedModel) -> Any:
+    """Return XGBoost's Booster of a fitted estimator of ours."""
+    data = write_ubjson(learner_document(fitted.model, meaning_of(fitted)))
+    try:
+        import xgboost
+    except ImportError as error:
+        raise ImportError("to_xgboost needs XGBoost: pip install xgboost") from error
+    booster = xgboost.Booster()
+    booster.load_model(bytearray(data))
+    return booster

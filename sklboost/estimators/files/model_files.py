@@ -19,11 +19,11 @@ from sklboost.files.documents import (
     join_document,
     parse_document,
     read_bytes,
+    read_ubjson,
     write_bytes,
+    write_ubjson,
 )
-from sklboost.files.errors import NotExpressibleError
-from sklboost.files.sections import Section
-from sklboost.files.ubjson import read_ubjson, write_ubjson
+from sklboost.files.sections import NotExpressibleError, Section
 from sklboost.objectives.custom import FunctionLoss
 from sklboost.objectives.registry import is_built_in
 
@@ -54,7 +54,7 @@ def save(
 def _for_xgboost(fitted: FittedModel) -> dict[str, Any]:
     """Return what XGBoost reads of the file."""
     # which loading does not need
-    from sklboost.estimators.files.meanings import meaning_of
+    from sklboost.estimators.files.foreign_models import meaning_of
     from sklboost.files.xgboost.writing import learner_document
 
     try:
@@ -80,7 +80,7 @@ def load(source: Any, expected: type | Callable[[str], type]) -> Any:
 
 def _load_xgboost(document: Section, expected: type | Callable[[str], type]) -> Any:
     """Return the estimator of a file of XGBoost's."""
-    from sklboost.estimators.files.xgboost_models import read_xgboost
+    from sklboost.estimators.files.foreign_models import read_xgboost
 
     if isinstance(expected, type):
         return read_xgboost(document, {False: expected, True: expected})

@@ -1,29 +1,159 @@
-"""From what users give as `eval_metric` to metrics that the rounds of boosting can call.
+"""From what users give as `eval_metric` to metrics that the rounds of boosting can call."""
 
-Names, scikit-learn scorers, functions, or a list of these become
-:class:`~sklboost.objectives.metric.RoundMetric`, all called alike: ``value(y, raw_score, weight)``,
-with targets (or numbers of classes) as float64, raw scores of shape (n_outputs, n_samples), and
-empty weights for all 1. What is a mean of losses is also computed by
-:mod:`sklboost.objectives.means`, in less time.
-
-Which direction is better: a registered metric knows; of a scorer greater is better; a function
-named ``..._score`` is maximised and any other minimised, which is how scikit-learn names its own; a
-function that returns ``(name, value, is_higher_better)``, as LightGBM wants it, says so itself.
-"""
-
+import inspect
 import math
 from collections.abc import Callable
 from functools import partial
 from numbers import Real
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 
-from sklboost.estimators.fit.metric_forms import FORMS, MetricForm, form_of
-from sklboost.estimators.input.target_kinds import Targets
+from sklboost.estimators.input.target_kinds import ClassTargets, LabelTargets, Targets
 from sklboost.objectives.loss import Loss
 from sklboost.objectives.metric import Function, Metric, RoundMetric
 from sklboost.objectives.registry import default_metric, find_metric, is_metric_name
+
+FORMS = (
+    "a function (y_true, y_pred) or (y_true, y_pred, sample_weight), or a scorer (estimator, X, y) "
+    "or (estimator, X, y, sample_weight)"
+)
+# LightGBM's, and what people write.
+_NAMES_OF_WEIGHTS = ("sample_weight", "sample_weights", "weight", "weights", "w")
+
+
+class MetricForm(NamedTuple):
+    """How a metric is called."""
+
+    is_scorer: bool  # with (estimator, X, y) and not with (y_true, y_pred)
+    weight: str = ""  # name of the parameter that takes weights; empty if there is none
+    needs_weight: bool = False  # whether that has no default
+
+    def weights(self, weight: np.ndarray, n_rows: int) -> dict[str, np.ndarray]:
+        """Return the argument for the weights, a copy; ones where there are none, but needed."""
+        if self.weight and len(weight) > 0:
+            return {self.weight: weight.copy()}
+        return {self.weight: np.ones(n_rows)} if self.needs_weight else {}
+
+
+def form_of(metric: Callable[..., Any], name: str) -> MetricForm:
+    """Return the form of a callable; TypeError if its parameters are those of none."""
+    try:
+        signature = inspect.signature(metric)
+    except ValueError:  # some functions written in C have no signature
+        return MetricForm(is_scorer=False)
+    parameters = list(signature.parameters.values())
+    required = [p for p in parameters if p.default is p.empty and p.kind in _BY_POSITION]
+    is_of_targets = bool(required) and required[0].name.startswith("y")
+    weight = next((p for p in parameters if p.name in _NAMES_OF_WEIGHTS), None)
+    if weight is None and is_of_targets and len(required) == 3:
+        weight = required[2]
+    n_others = len(required) - (weight in required)
+    is_scorer = not is_of_targets and (n_others == 3 or _is_called_estimator(parameters))
+    form = MetricForm(is_scorer)
+    if weight is not None:
+        form = MetricForm(is_scorer, weight.name, weight.default is weight.empty)
+    arguments = ("estimator", "X", "y") if is_scorer else ("y_true", "y_pred")
+    try:
+        signature.bind(*arguments, **form.weights(np.ones(1), 1))
+    except TypeError as error:
+        raise TypeError(
+            f"eval_metric: {name}{signature} cannot be called ({error}): it must be {FORMS}"
+        ) from None
+    return form
+
+
+_BY_POSITION = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+
+
+def _is_called_estimator(parameters: list[inspect.Parameter]) -> bool:
+    """Whether the first parameter is: of a scorer that needs no y, or knows its own."""
+    return bool(parameters) and parameters[0].name == "estimator"
+
+
+_NO_FEATURES = (
+    "a scorer given as eval_metric sees the predictions of all validation rows, not their "
+    "features: pass X on to estimator.predict, predict_proba or decision_function as it is"
+)
+
+
+class ValidationRows:
+    """The validation rows as the scorer's `X`: their number, but no features."""
+
+    def __init__(self, n_rows: int):
+        self._n_rows = n_rows
+
+    def __len__(self) -> int:
+        return self._n_rows
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
+        """Refuse to become an array of features."""
+        raise TypeError(_NO_FEATURES)
+
+    def __getitem__(self, key: Any) -> NoReturn:
+        """Refuse to give some of the rows or columns."""
+        raise TypeError(_NO_FEATURES)
+
+
+class _ScoredEstimator(BaseEstimator):
+    """The raw scores of the validation rows, shape (n_outputs, n_samples), and what they mean."""
+
+    def __init__(self, raw_score: Any = None, targets: Any = None, loss: Any = None):
+        self.raw_score = raw_score
+        self.targets = targets
+        self.loss = loss
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+    def _raw_scores(self, X: Any) -> np.ndarray:
+        if not isinstance(X, ValidationRows):
+            raise TypeError(_NO_FEATURES)
+        return self.raw_score
+
+    def _linked(self, X: Any) -> np.ndarray:
+        return np.array(self.targets.link(self.loss)(self._raw_scores(X)))
+
+
+class ScoredRegressor(RegressorMixin, _ScoredEstimator):
+    """A regressor that has predicted the validation rows."""
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the predictions, shape (n_samples,) or (n_samples, n_outputs)."""
+        return self._linked(X)
+
+
+class ScoredClassifier(ClassifierMixin, _ScoredEstimator):
+    """A classifier, of one label a row or of several, that has predicted the validation rows."""
+
+    @property
+    def classes_(self) -> np.ndarray | list[np.ndarray]:
+        """The labels, sorted; 0 and 1 for each of several labels, as scorers know these."""
+        if isinstance(self.targets, LabelTargets):
+            return [np.arange(2) for _ in self.raw_score]
+        return self.targets.classes
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Return the raw scores, shape (n_samples,) or (n_samples, n_outputs)."""
+        raw_score = self._raw_scores(X)
+        return np.array(raw_score[0] if len(raw_score) == 1 else raw_score.T)
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Return the probabilities, shape (n_samples, n_classes) or (n_samples, n_labels)."""
+        return self._linked(X)
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the most probable class of each row, or which labels are likelier than not."""
+        return self.targets.labels(self._raw_scores(X))
+
+
+def scored_estimator(raw_score: np.ndarray, targets: Targets, loss: Loss) -> _ScoredEstimator:
+    """Return an estimator that has predicted these raw scores, shape (n_outputs, n_samples)."""
+    is_classifier = isinstance(targets, ClassTargets | LabelTargets)
+    kind = ScoredClassifier if is_classifier else ScoredRegressor
+    return kind(raw_score, targets, loss)
+
 
 # Targets or numbers of classes, raw scores, weights: the arguments of RoundMetric.value.
 Rows = tuple[np.ndarray, np.ndarray, np.ndarray]
@@ -157,7 +287,6 @@ def _registered(metric: Metric, outputs: _Outputs, start: Rows) -> RoundMetric:
 def _from_scorer(
     scorer: Callable[..., Any], form: MetricForm, name: str, outputs: _Outputs
 ) -> RoundMetric:
-    from sklboost.estimators.fit.scored_estimators import ValidationRows, scored_estimator
 
     def value(y: np.ndarray, raw_score: np.ndarray, weight: np.ndarray) -> float:
         estimator = scored_estimator(raw_score, outputs.targets, outputs.loss)

@@ -1,48 +1,249 @@
-"""One fit: from what the user asked for to a trained model.
-
-:func:`fit_model` tells the story: read the request, choose parameters if there is a preset, bin the
-features, train, perhaps once more on all rows, and put the result together. No estimator is needed
-for it.
-"""
+"""One fit: from what the user asked for to a trained model and its report."""
 
 import time
+from collections.abc import Mapping
 from contextlib import closing
+from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.utils import Bunch
 
 from sklboost.boosting.callbacks import EarlyStopping, TrainingCallback
 from sklboost.boosting.evaluation import ValidationSet
+from sklboost.boosting.rounds import Rounds
 from sklboost.boosting.settings import BoostingTask
-from sklboost.boosting.training import Replay, Schedule, Training
-from sklboost.data.binning import VALUES_PER_THREAD
-from sklboost.data.features import row_arrays_of
-from sklboost.engine.model import Trees
-from sklboost.engine.parallel import ThreadTeam
-from sklboost.engine.thread_counts import n_threads_for
-from sklboost.estimators.fit.binned import Binned, bin_rows
-from sklboost.estimators.fit.continuing import Continued
+from sklboost.boosting.training import MakeGrower, Replay, Schedule, Training
+from sklboost.data.binning import LEAST_SHARED_VALUES, VALUES_PER_THREAD
+from sklboost.data.features import RemoteFeatures, row_arrays_of, shared_bins
+from sklboost.data.frames import dask_kind
+from sklboost.data.raw_values import row_blocks
+from sklboost.engine.model import Model, Trees
+from sklboost.engine.parallel import ThreadTeam, n_threads_for
+from sklboost.engine.structs import BinCuts, TrainingBins
 from sklboost.estimators.fit.eval_metric import check_names, resolve_metrics
-from sklboost.estimators.fit.reading import FitRequest, FitTask, plan_task, read_data
-from sklboost.estimators.fit.result import FitResult, describe_fit
-from sklboost.estimators.fit.training_settings import (
+from sklboost.estimators.fit.reading import (
+    Continued,
+    FitRequest,
+    FitTask,
     dropout_of,
     drops_rounds,
+    plan_task,
     raw_base_score,
+    read_data,
     tree_settings,
 )
+from sklboost.estimators.input.feature_names import name_text
 from sklboost.estimators.input.rows import Rows
 from sklboost.estimators.input.weights import warn_of_small_weights
 from sklboost.estimators.parameters.groups import Parameters
-from sklboost.estimators.predict.fitted_model import TrainedModel
-from sklboost.estimators.predict.raw_scores import add_rounds, starting_scores
+from sklboost.estimators.predict.fitted_model import (
+    TrainedModel,
+    add_rounds,
+    leaves,
+    starting_scores,
+)
 from sklboost.estimators.progress import progress_callbacks
+from sklboost.inspection.nested_subtrees import pruning_path
 from sklboost.objectives.derivative_checks import FaultyRowError
 from sklboost.objectives.loss import Loss
 from sklboost.objectives.metric import RoundMetric
 from sklboost.tree.predict import pickling  # noqa: F401, tells pickle of models
 from sklboost.tree.predict.assembly import assemble_model
 from sklboost.tree.predict.trees import no_trees, trees_of
+
+
+class Binned(NamedTuple):
+    """The bins of the rows of a fit, and what grows trees on them."""
+
+    matrix: TrainingBins  # on a cluster without the bins of the rows, which are all 0 here
+    cuts: BinCuts
+    make_rounds: MakeGrower = Rounds  # as :class:`~sklboost.boosting.training.Training` takes it
+    # bool, shape (n_features,), or None: whether all rows have the same bin. None: the matrix
+    # tells.
+    is_constant: np.ndarray | None = None
+
+
+def bin_rows(team: ThreadTeam, rows: Rows, parameters: Parameters) -> Binned:
+    """Bin the rows of a fit."""
+    X, max_bin = rows.X, parameters.max_bin
+    if not isinstance(X, RemoteFeatures):
+        team = team if X.size >= LEAST_SHARED_VALUES else ThreadTeam(1)
+        return Binned(*shared_bins(team, X, rows.weight, max_bin))
+    from sklboost.distributed.training import bin_on_cluster
+
+    return Binned(*bin_on_cluster(X, rows.weight, max_bin, parameters.n_jobs))
+
+
+@dataclass(frozen=True)
+class FitReport:
+    """Where the time of a fit went, and what it saw and made.
+
+    Attributes
+    ----------
+    seconds : dict of str to float
+        ``"choosing"`` parameters by a preset, ``"checks"`` of the arguments, ``"binning"``,
+        ``"boosting"`` (growing trees), ``"evaluation"`` (scoring validation data), ``"refit"`` on
+        all rows, ``"other"``, and ``"total"``, their sum.
+    n_samples : int
+        Rows that trees were grown on: of positive weight, not held out. A row of weight 2 is one.
+    n_validation_samples : int
+        Rows of all validation data.
+    n_features : int
+        Columns of `X`.
+    n_bins : int
+        Bins of all features together, those of missing values included.
+    constant_features : list of str
+        Names of features with the same value, or missing, in every row of `n_samples`; ``f0``,
+        ``f1``, ... where `X` had no names. No tree can use them.
+    n_rounds, n_trees, n_leaves : int
+        Of the whole model, a continued one included.
+    n_pruned_splits : int
+        Splits of these trees that pruning removed.
+    n_threads : int
+        Threads that did the work.
+    traffic : dict of str to tuple of int
+        On a cluster, how many messages, and bytes, its workers sent to one another, by what for:
+        ``"scales"`` of gradients, cells of ``"histograms"``, best ``"splits"`` and others; those of
+        the last workers, if some were lost on the way. Else empty.
+    """
+
+    seconds: dict[str, float]
+    n_samples: int
+    n_validation_samples: int
+    n_features: int
+    n_bins: int
+    constant_features: list[str]
+    n_rounds: int
+    n_trees: int
+    n_leaves: int
+    n_pruned_splits: int
+    n_threads: int
+    traffic: dict[str, tuple[int, int]]
+
+    def __str__(self) -> str:
+        lines = []
+        for field in fields(self):
+            value = getattr(self, field.name, {})  # reports of earlier versions have no traffic
+            if field.name == "seconds":
+                value = ", ".join(f"{name} {spent:.4f}" for name, spent in value.items())
+            elif field.name == "constant_features":
+                value = ", ".join(value) or "none"
+            elif field.name == "traffic":
+                parts = (f"{name} {n:,} ({size:,} bytes)" for name, (n, size) in value.items())
+                value = ", ".join(parts) or "none"
+            lines.append(f"{field.name.replace('_', ' '):<21} {value}")
+        return "\n".join(lines)
+
+
+class ChosenParams(dict[str, Any]):
+    """Values of parameters that a preset has chosen, by name, and why.
+
+    ``estimator.set_params(**chosen, preset=None)`` fits the same model to the same data, bit for
+    bit. Printed, they have a line each, with the reason.
+
+    Parameters
+    ----------
+    values : mapping of str to object
+    reasons : mapping of str to str
+        Why, for each of them; an attribute.
+    """
+
+    def __init__(self, values: Mapping[str, Any], reasons: Mapping[str, str]):
+        super().__init__(values)
+        self.reasons = dict(reasons)
+
+    def __str__(self) -> str:
+        shown = {f"{name}={value!r}": self.reasons.get(name, "") for name, value in self.items()}
+        width = max(map(len, shown), default=0)
+        return "\n".join(f"{setting:<{width}}  {why}" for setting, why in shown.items())
+
+
+class FitResult(NamedTuple):
+    """A trained model, and how its training went."""
+
+    trained: TrainedModel
+    # by validation set and metric, one value a round
+    evals_result: dict[str, dict[str, list[float]]]
+    first_round: int  # of `evals_result`; not 0 if `init_model` was continued
+    split_seed: int | None  # by which rows were held out for early stopping; None: none were
+    # with `warm_start` and `refit`, the model that early stopping has judged
+    before_refit: Model | None
+    stop_reason: str  # empty for models of other libraries
+    best_iteration: int | None
+    best_score: float | None
+    report: FitReport | None  # None for models of other libraries
+    chosen: ChosenParams | None = None  # by a preset. None: there was none.
+
+    @property
+    def attributes(self) -> dict[str, Any]:
+        """The attributes that an estimator keeps this in, by name."""
+        kept = {
+            **self.trained.attributes,
+            "evals_result_": self.evals_result,
+            "_first_round": self.first_round,
+            "_split_seed": self.split_seed,
+            "_before_refit": self.before_refit,
+            "stop_reason_": self.stop_reason,
+        }
+        known = {
+            "best_iteration_": self.best_iteration,
+            "best_score_": self.best_score,
+            "fit_report_": self.report,
+            "chosen_params_": self.chosen,
+        }
+        return kept | {name: value for name, value in known.items() if value is not None}
+
+
+@np.errstate(all="ignore")
+def describe_fit(
+    trained: TrainedModel,
+    binned: Binned,
+    *,
+    n_samples: int,
+    n_validation_samples: int,
+    n_threads: int,
+    seconds: dict[str, float],
+    traffic: dict[str, tuple[int, int]],
+) -> FitReport:
+    """Return the report of a finished fit; `seconds` by phase, without their sum."""
+    model, names, matrix = trained.model, trained.features.keys, binned.matrix
+    constant = binned.is_constant
+    numbers = _constant_features(matrix) if constant is None else np.flatnonzero(constant)
+    return FitReport(
+        seconds={**seconds, "total": sum(seconds.values())},
+        n_samples=n_samples,
+        n_validation_samples=n_validation_samples,
+        n_features=model.n_features,
+        n_bins=int(matrix.bin_starts[-1]),
+        constant_features=[name_text(names[i]) for i in numbers],
+        n_rounds=model.n_rounds,
+        n_trees=model.n_trees,
+        n_leaves=int((model.nodes.left < 0).sum()),
+        n_pruned_splits=int(model.n_pruned.sum()),
+        n_threads=n_threads,
+        traffic=traffic,
+    )
+
+
+def _constant_features(matrix: TrainingBins) -> list[int]:
+    """Return the features whose rows are all in one bin."""
+    # one value and missing ones are two bins; so are missing ones alone
+    few = np.flatnonzero(np.diff(matrix.bin_starts) <= 2)
+    n_rows, constant, counts = len(matrix.rows), [], {}
+    for feature in few:
+        place, n_bins = matrix.places[feature], np.diff(matrix.bin_starts)[feature]
+        if place.column not in counts:
+            column = matrix.columns[place.column]
+            n_cells = np.diff(matrix.cell_starts)[place.column]
+            counts[place.column] = np.zeros(n_cells, dtype=np.int64)
+            for rows in row_blocks(n_rows):  # bincount makes integers of 8 bytes of the bins
+                counts[place.column] += np.bincount(column[rows], minlength=n_cells)
+        first = place.first_cell - matrix.cell_starts[place.column]
+        cells = counts[place.column][first : first + n_bins - place.is_shared]
+        if cells.max(initial=0) == n_rows or (place.is_shared and not cells.any()):
+            constant.append(int(feature))
+    return constant
 
 
 class Clock:
@@ -76,7 +277,7 @@ def fit_model(request: FitRequest) -> FitResult:
     clock, data, chosen = Clock(), read_data(request), None
     clock.lap("checks")
     if request.parameters.preset is not None:
-        from sklboost.estimators.fit.preset.auto import choose
+        from sklboost.estimators.fit.preset import choose
 
         chosen = choose(request, data, clock.begin)
         request = request.with_settings(chosen)
@@ -341,3 +542,48 @@ def _trained_model(
     if continued is not None:
         n_dart = continued.n_dart_rounds
     return TrainedModel(model, task.features, targets, loss, shift, has_margin, n_dart)
+
+
+# One whole tree of all rows, without callbacks and progress.
+_ONE_TREE: dict[str, Any] = {
+    "n_estimators": 1,
+    "learning_rate": 1.0,
+    "num_parallel_tree": 1,
+    "booster": "gbtree",
+    "ccp_alpha": 0.0,
+    "subsample": 1.0,
+    "early_stopping_rounds": None,
+    "max_time": None,
+    "callbacks": None,
+    "warm_start": False,
+    "verbose": 0,
+}
+
+
+def path_of_first_tree(request: FitRequest) -> Bunch:
+    """Grow the first tree of such a fit and return the path of its subtrees."""
+    if request.parameters.preset is not None:
+        raise ValueError(
+            "preset='auto': the pruning path is that of a tree of given parameters; call "
+            "set_params(**model.chosen_params_, preset=None) before"
+        )
+    if dask_kind(request.X):
+        raise TypeError(
+            "X is a Dask collection: cost_complexity_pruning_path needs the rows here, X.compute()"
+        )
+    request = request.with_settings(_ONE_TREE)._replace(continued=None)
+    task = plan_task(request, read_data(request))
+    rows, loss = task.rows, task.loss
+    if loss.n_outputs > 1:
+        raise ValueError(
+            f"cost_complexity_pruning_path prunes one tree, but {loss.name} has a tree for "
+            f"each of {loss.n_outputs} outputs here: ask for one at a time (several classes: "
+            "sklearn.multiclass.OneVsRestClassifier)"
+        )
+    model = train_model(request, task, Clock()).trained.model
+    weight = rows.weight if len(rows.weight) > 0 else 1.0
+    start = np.repeat(model.base_score[:, np.newaxis], len(rows.y), axis=1)
+    ((gradient,), (hessian,)) = loss.gradients(rows.targets, start)
+    (leaf,) = leaves(model, rows.X, request.parameters.n_jobs).T
+    path = pruning_path(model.nodes, leaf, weight * gradient, weight * hessian, model.params_of(0))
+    return Bunch(ccp_alphas=path.alphas, impurities=path.impurities)

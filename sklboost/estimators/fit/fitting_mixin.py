@@ -7,9 +7,8 @@ from typing import Any, ClassVar, Self
 
 from sklboost.boosting.callbacks import TrainingCallback
 from sklboost.engine.model import Model
-from sklboost.estimators.fit.continuing import Continued
 from sklboost.estimators.fit.fitting import fit_model
-from sklboost.estimators.fit.reading import FitRequest
+from sklboost.estimators.fit.reading import Continued, FitRequest
 from sklboost.estimators.fit.sklearn_callbacks import detach, fit_tasks, with_callbacks
 from sklboost.estimators.input.arguments import FitArguments
 from sklboost.estimators.input.target_kinds import RegressionTargets, Targets

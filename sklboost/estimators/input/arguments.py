@@ -1,8 +1,4 @@
-"""The arguments of `fit` as users give them, and validation data of either form brought to one.
-
-``X_val, y_val`` and XGBoost's ``eval_set`` become :class:`GivenSet` records, named
-``validation_0``, ``validation_1``, ... as in XGBoost.
-"""
+"""The arguments of `fit` as users give them, and validation data of either form brought to one."""
 
 from collections.abc import Sequence
 from datetime import date, time, timedelta
@@ -10,10 +6,41 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import issparse
+from sklearn.utils import check_random_state
 
 from sklboost.data.frames import dask_kind, read_values
 from sklboost.data.frames.adapter import is_missing
 from sklboost.data.frames.numpy_arrays import ObjectColumn
+
+_LARGEST_SEED = 2**31 - 1
+
+
+def seeds(random_state: Any, is_sampling: bool) -> tuple[int, int]:
+    """Return the seed of the rounding of gradients and that of the draws of rows and features.
+
+    None draws as the seed 0 does, as in XGBoost: the same fit gives the same model. The module
+    ``numpy.random`` stands for NumPy's global state, as in scikit-learn. If nothing is drawn, the
+    second seed is 0, and no state moves for it.
+
+    Raises
+    ------
+    ValueError
+        If `random_state` is none of what scikit-learn takes, nor a Generator.
+    """
+    if isinstance(random_state, np.random.Generator):
+        draw = random_state.integers
+    else:
+        try:
+            draw = check_random_state(0 if random_state is None else random_state).randint
+        except ValueError as error:
+            raise ValueError(
+                f"random_state={random_state!r}: it must be None, an integer from 0 to 2**32 - 1, "
+                "a RandomState or a Generator of NumPy"
+            ) from error
+    rounding = int(draw(_LARGEST_SEED))
+    # without a seed rounding is that of earlier versions
+    return 0 if random_state is None else rounding, int(draw(_LARGEST_SEED)) if is_sampling else 0
+
 
 # What is given beside features, row by row: what to do where there is no value.
 _REMEDIES = {

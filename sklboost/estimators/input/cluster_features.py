@@ -12,26 +12,30 @@ from dask.dataframe.dispatch import concat
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
-from sklboost.data.cuts import SAMPLE_ROWS
-from sklboost.data.feature_cuts import exact_weights
+from sklboost.data.cuts import SAMPLE_ROWS, exact_weights
 from sklboost.data.frames import adapter_for, dask_kind
-from sklboost.data.frames.adapter import ColumnAdapter, FrameAdapter
-from sklboost.data.frames.checks import check_kinds, check_names
+from sklboost.data.frames.adapter import ColumnAdapter, FrameAdapter, check_kinds, check_names
 from sklboost.data.frames.numpy_arrays import ArrayTable, ObjectColumn, column_of
-from sklboost.distributed.collections import open_collection
-from sklboost.distributed.columns import Encoder, Facts, distinct_rows
 from sklboost.distributed.features import ClusterFeatures
-from sklboost.distributed.partitions import Partitions
-from sklboost.estimators.input.check_features import (
+from sklboost.distributed.partitions import (
+    Encoder,
+    Facts,
+    Partitions,
+    distinct_rows,
+    open_collection,
+)
+from sklboost.estimators.input.feature_names import (
+    Encodings,
+    feature_keys,
+    given_names,
+    read_categories,
+)
+from sklboost.estimators.input.features import (
     SHAPE_CHECKS,
+    FeatureSettings,
     check_bins_are_small,
     check_number_of_rows,
     check_sparse,
-)
-from sklboost.estimators.input.feature_names import Encodings, feature_keys, given_names
-from sklboost.estimators.input.feature_rules import read_categories
-from sklboost.estimators.input.feature_tables import (
-    FeatureSettings,
     encoded_table,
     fit_encodings,
     shape_of,

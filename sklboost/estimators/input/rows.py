@@ -13,12 +13,14 @@ from sklboost.data.features import RemoteFeatures, join_rows, row_arrays_of
 from sklboost.data.frames import dask_kind
 from sklboost.data.frames.adapter import FrameAdapter
 from sklboost.estimators.input.arguments import FitArguments, GivenSet, one_each, row_values
-from sklboost.estimators.input.check_features import SHAPE_CHECKS, fit_source, read_features
 from sklboost.estimators.input.feature_names import Encodings, FittedFeatures
-from sklboost.estimators.input.feature_tables import (
+from sklboost.estimators.input.features import (
+    SHAPE_CHECKS,
     FeatureSettings,
     binned_features,
+    fit_source,
     fit_table,
+    read_features,
     shape_of,
 )
 from sklboost.estimators.input.target_kinds import Targets

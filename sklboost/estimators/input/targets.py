@@ -13,7 +13,7 @@ from sklearn.utils import check_array, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
-from sklboost.data.row_arrays import row_blocks
+from sklboost.data.raw_values import row_blocks
 from sklboost.estimators.input.arguments import places, row_values
 
 _PROBABILITIES = "for probabilities as targets, use XGBRegressorLite(objective='reg:logistic')"

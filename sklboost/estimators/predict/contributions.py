@@ -8,10 +8,8 @@ from sklboost.data.features import Features, raw_blocks
 from sklboost.data.raw_values import array_of
 from sklboost.engine.parallel import ThreadTeam
 from sklboost.estimators.input.feature_names import order_of_fit
-from sklboost.estimators.predict.fitted_model import FittedModel
-from sklboost.estimators.predict.raw_scores import add_rounds
-from sklboost.inspection.shap.contributions import add_contributions, add_interactions
-from sklboost.inspection.shap.edges import lay_out_edges, mean_scores
+from sklboost.estimators.predict.fitted_model import FittedModel, add_rounds
+from sklboost.inspection.shap import add_contributions, add_interactions, lay_out_edges, mean_scores
 
 # Rounds as users give them: the first and the one after the last.
 Rounds = tuple[int, int] | None

@@ -16,8 +16,7 @@ from dask.tokenize import tokenize
 
 from sklboost.data.frames import dask_kind
 from sklboost.estimators.input.arguments import row_values
-from sklboost.estimators.predict.fitted_model import FittedModel
-from sklboost.estimators.predict.raw_scores import RawScores
+from sklboost.estimators.predict.fitted_model import FittedModel, RawScores
 
 _FRAMES = ("Series", "DataFrame")
 

@@ -11,7 +11,7 @@ from sklboost.data.raw_values import value_column
 from sklboost.engine.model import Model
 from sklboost.engine.parallel import ThreadTeam
 from sklboost.estimators.input.arguments import GivenSet
-from sklboost.estimators.input.feature_tables import feature_settings
+from sklboost.estimators.input.features import feature_settings
 from sklboost.estimators.input.rows import (
     Rows,
     base_margins,
@@ -23,8 +23,12 @@ from sklboost.estimators.input.target_kinds import ClassTargets, LabelTargets
 from sklboost.estimators.parameters.groups import Parameters
 from sklboost.estimators.parameters.rules import is_integer
 from sklboost.estimators.predict.contributions import single_values
-from sklboost.estimators.predict.fitted_model import FittedModel
-from sklboost.estimators.predict.raw_scores import add_rounds, leaves, starting_scores
+from sklboost.estimators.predict.fitted_model import (
+    FittedModel,
+    add_rounds,
+    leaves,
+    starting_scores,
+)
 from sklboost.inspection.derivation.derivation import Derivation
 from sklboost.inspection.derivation.grown_tree import GrownTree, grown_tree
 from sklboost.inspection.derivation.nodes import NodeRows, derive_node

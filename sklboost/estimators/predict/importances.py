@@ -12,7 +12,7 @@ from sklboost.estimators.predict.fitted_model import FittedModel, HasFittedModel
 from sklboost.inspection.importances import scaled_to_one, split_importances
 
 if TYPE_CHECKING:
-    from sklboost.inspection.validation_importances import ValidationImportances
+    from sklboost.inspection.importances import ValidationImportances
 
 
 @methods_documented

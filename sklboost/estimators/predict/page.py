@@ -12,18 +12,17 @@ from sklboost.estimators.parameters.groups import Parameters
 from sklboost.estimators.parameters.rules import is_integer, value_of
 from sklboost.estimators.predict.contributions import single_values
 from sklboost.estimators.predict.derivations import conclusion, feature_values
-from sklboost.estimators.predict.fitted_model import FittedModel
-from sklboost.estimators.predict.raw_scores import leaves
+from sklboost.estimators.predict.fitted_model import FittedModel, leaves
+from sklboost.inspection.derivation.derivation import number
 from sklboost.inspection.derivation.names import ModelNames
-from sklboost.inspection.derivation.steps import number
 from sklboost.inspection.page.contents import (
+    column,
     curve_contents,
+    html_document,
     importance,
     importances_of_splits,
     model_contents,
 )
-from sklboost.inspection.page.document import html_document
-from sklboost.inspection.page.tokens import column
 from sklboost.objectives.links import predictions_of
 
 # Rows that are shown if it is not said which.

@@ -18,23 +18,22 @@ from sklearn.metrics import check_scoring
 from sklearn.utils import check_array
 
 from sklboost.data.frames import adapter_for
-from sklboost.data.frames.adapter import FrameAdapter
-from sklboost.data.frames.arranged import ArrangedColumns, Arrangement
+from sklboost.data.frames.adapter import ArrangedColumns, Arrangement, FrameAdapter
 from sklboost.data.frames.numpy_arrays import ArrayTable
-from sklboost.estimators.input.arguments import score_arguments
-from sklboost.estimators.input.check_features import FEATURE_CHECKS
+from sklboost.estimators.input.arguments import score_arguments, seeds
 from sklboost.estimators.input.feature_names import (
+    by_feature,
     column_names,
     feature_keys,
     name_text,
     order_of_fit,
+    read_categories,
+    read_groups,
 )
-from sklboost.estimators.input.feature_rules import by_feature, read_categories, read_groups
-from sklboost.estimators.input.feature_tables import UnknownCategoryWarning
-from sklboost.estimators.input.seeds import seeds
+from sklboost.estimators.input.features import FEATURE_CHECKS, UnknownCategoryWarning
 from sklboost.estimators.parameters.groups import Parameters
 from sklboost.estimators.parameters.rules import integer, one_of, value_of
-from sklboost.inspection.validation_importances import ValidationImportances
+from sklboost.inspection.importances import ValidationImportances
 
 
 class Sample(NamedTuple):

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from sklboost.engine.model import LinearLeaves, Model
-from sklboost.files.errors import NotExpressibleError
 from sklboost.files.lightgbm.written_categories import WrittenCategories
+from sklboost.files.sections import NotExpressibleError
 from sklboost.tree.predict.category_bits import listed_categories
 
 _WORD = 32  # bits

@@ -7,10 +7,10 @@ from typing import NoReturn
 import numpy as np
 
 from sklboost.engine.model import Model
-from sklboost.files.errors import NotExpressibleError
+from sklboost.files.foreign import Meaning
 from sklboost.files.lightgbm.tree_writing import TreeWriter
 from sklboost.files.lightgbm.written_categories import write_categories
-from sklboost.files.meaning import Meaning
+from sklboost.files.sections import NotExpressibleError
 
 # By the task here. Predictions of those without a name are raw scores, as with a loss of the
 # user's own there.

@@ -6,7 +6,7 @@ import numpy as np
 
 from sklboost.data.encoding import Encoding
 from sklboost.engine.model import Model
-from sklboost.files.errors import NotExpressibleError
+from sklboost.files.sections import NotExpressibleError
 
 # LightGBM's sets are as long as their largest integer has it, in bits.
 _LARGEST = 2**20

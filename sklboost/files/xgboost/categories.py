@@ -17,8 +17,7 @@ import numpy as np
 
 from sklboost.data.encoding import MOST_CATEGORIES, Encoding
 from sklboost.data.frames.adapter import as_objects
-from sklboost.files.errors import ModelFileError, NotExpressibleError
-from sklboost.files.sections import Section
+from sklboost.files.sections import ModelFileError, NotExpressibleError, Section
 
 # The types of arrays of integers, as XGBoost numbers them: from int8 to int64.
 _INT8, _INT64 = 9, 15

@@ -5,17 +5,268 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sklboost.data.encoding import Encoding
-from sklboost.files.errors import ModelFileError
-from sklboost.files.foreign import ForeignTree
-from sklboost.files.meaning import Meaning
-from sklboost.files.sections import LARGEST_SCORE, Section
+from sklboost.data.encoding import MOST_CATEGORIES, Encoding
+from sklboost.files.foreign import ForeignTree, Meaning
+from sklboost.files.sections import LARGEST_SCORE, ModelFileError, Section
 from sklboost.files.xgboost.categories import read_categories
-from sklboost.files.xgboost.objectives import LOG, LOG_ODDS, SHARED
-from sklboost.files.xgboost.training_settings import find_settings
-from sklboost.files.xgboost.tree_reading import XGBoostTree, read_tree
+
+
+class SharedObjective(NamedTuple):
+    """An objective of XGBoost that means the same here."""
+
+    section: str = ""  # the key of its parameters in XGBoost's files; empty: it has none
+    parameter: str = ""  # ours, of the same name there; empty: none
+    is_list: bool = False  # whether there may be several values, such as ``[0.1,0.9]``
+    written: dict[str, str] = {}  # noqa: RUF012, never modified
+
+
+_OF_WEIGHTS = SharedObjective("reg_loss_param", written={"scale_pos_weight": "1"})
+
+# By the task here, then by the name, which is the same in both. Raw scores of reg:squaredlogerror
+# are predictions there and logarithms here, so it is another objective.
+SHARED: dict[str, dict[str, SharedObjective]] = {
+    "regression": {
+        "reg:squarederror": _OF_WEIGHTS,
+        "reg:absoluteerror": SharedObjective(),
+        "reg:quantileerror": SharedObjective("quantile_loss_param", "quantile_alpha", True),
+        "reg:pseudohubererror": SharedObjective("pseudo_huber_param", "huber_slope"),
+        "reg:logistic": _OF_WEIGHTS,
+        "reg:gamma": _OF_WEIGHTS,
+        "reg:tweedie": SharedObjective("tweedie_regression_param", "tweedie_variance_power"),
+        "count:poisson": SharedObjective(
+            "poisson_regression_param", written={"max_delta_step": "0.7"}
+        ),
+    },
+    "binary": {"binary:logistic": _OF_WEIGHTS, "binary:hinge": SharedObjective()},
+    "multiclass": {"multi:softprob": SharedObjective("softmax_multiclass_param")},
+    # what only training reads is left at its default
+    "ranking": dict.fromkeys(
+        ("rank:ndcg", "rank:map", "rank:pairwise"), SharedObjective("lambdarank_param")
+    ),
+}
+SHARED["multilabel"] = SHARED["binary"]
+
+# Objectives whose raw scores have the unit of predictions, the logarithm of it, or log-odds.
+LOG = {"reg:gamma", "reg:tweedie", "count:poisson"}
+LOG_ODDS = {"reg:logistic", "binary:logistic"}
+
 
 _MOST = 2**31 - 1
+_MOST_NODES = 2**30
+
+
+class XGBoostTree(NamedTuple):
+    """A tree as it is in the file."""
+
+    place: str  # for errors
+    # int64, shape (n_nodes,)
+    left: np.ndarray
+    right: np.ndarray
+    feature: np.ndarray
+    threshold: np.ndarray  # float64, shape (n_nodes,)
+    default_left: np.ndarray  # bool, shape (n_nodes,)
+    # float64, shape (n_nodes, n_tree_outputs): of inner nodes without the learning rate, of leaves
+    # with it; before leaves are renewed
+    weights: np.ndarray
+    # float64, shape (n_nodes, n_tree_outputs): the same, with the values that leaves add to raw
+    # scores
+    values: np.ndarray
+    # float64, shape (n_nodes,)
+    cover: np.ndarray
+    gain: np.ndarray
+    listed: dict[int, np.ndarray]  # dict of int to ndarray of int64: the categories that go right
+
+    def foreign(self, factor: float, rate: float, reg_lambda: float) -> ForeignTree:
+        """Return the tree with its leaves multiplied by a factor, the weight of dart's rounds.
+
+        XGBoost sends listed categories right and all others left: children change sides.
+        `rate` is the learning rate in the weights of leaves, and NaN for `reg_lambda` means that
+        sums of gradients are not known.
+        """
+        left, right, default_left = self.left.copy(), self.right.copy(), self.default_left.copy()
+        by_category = list(self.listed)
+        left[by_category], right[by_category] = right[by_category], left[by_category]
+        default_left[by_category] = ~default_left[by_category]
+        is_leaf = self.left < 0
+        return ForeignTree(
+            left=left,
+            right=right,
+            feature=self.feature,
+            threshold=boundaries(self.threshold),
+            default_left=default_left,
+            value=factor * np.where(is_leaf[:, np.newaxis], self.values, rate * self.values),
+            gain=np.maximum(self.gain, 0.0),
+            cover=self.cover,
+            gradient=-self.bare_weights(rate) * (self.cover[:, np.newaxis] + reg_lambda),
+            categories=self.listed,
+            learning_rate=factor * rate,
+        )
+
+    def bare_weights(self, rate: float) -> np.ndarray:
+        """Return the weights without the learning rate."""
+        is_leaf = (self.left < 0)[:, np.newaxis]
+        return np.where(is_leaf, self.weights / rate, self.weights)
+
+
+def read_tree(section: Section, n_outputs: int) -> XGBoostTree:
+    """Return a tree of the file; `n_outputs` is that of its leaves."""
+    left = section["left_children"].integers(-1, _MOST)
+    n_nodes = len(left)
+    if not 0 < n_nodes <= _MOST_NODES:
+        section.fail("has no nodes")
+    right = section["right_children"].integers(-1, _MOST, n_nodes)
+    is_leaf = left < 0
+    threshold = _float32(section["split_conditions"], n_nodes, finite=False)
+    weights = _float32(section["base_weights"], n_nodes * n_outputs).reshape(n_nodes, n_outputs)
+    values = weights.copy()
+    if n_outputs == 1:
+        values[is_leaf, 0] = threshold[is_leaf]
+    elif (of_leaves := section.get("leaf_weights")) is not None:  # since XGBoost 3.2
+        table = _float32(of_leaves, int(is_leaf.sum()) * n_outputs).reshape(-1, n_outputs)
+        places = right[is_leaf]
+        if ((places < 0) | (places >= len(table))).any():
+            of_leaves.fail("has no values for some leaves")
+        values[is_leaf] = table[places]
+    unknown = np.zeros(n_nodes)  # XGBoost 2 does not store them for trees of several outputs
+    covers, gains = section.get("sum_hessian"), section.get("loss_changes")
+    if covers is not None and (covers.numbers(n_nodes) < 0.0).any():
+        covers.fail("a sum of hessians is below 0")
+    return XGBoostTree(
+        place=section.place,
+        left=left,
+        right=np.where(is_leaf, -1, right),
+        feature=section["split_indices"].integers(0, _MOST, n_nodes),
+        threshold=threshold,
+        default_left=section["default_left"].integers(0, 1, n_nodes) == 1,
+        weights=weights,
+        values=values,
+        cover=unknown if covers is None else _float32(covers, n_nodes) / n_outputs,
+        gain=unknown if gains is None else _float32(gains, n_nodes),
+        listed=_listed_categories(section, is_leaf),
+    )
+
+
+@np.errstate(over="ignore")
+def _float32(section: Section, size: int, *, finite: bool = True) -> np.ndarray:
+    """Return numbers as XGBoost reads them: JSON may have more digits, or fewer, than float32."""
+    numbers = section.numbers(size, finite=finite)
+    rounded = numbers.astype(np.float32).astype(np.float64)
+    return rounded if np.isfinite(rounded).all() or not finite else numbers
+
+
+def _listed_categories(section: Section, is_leaf: np.ndarray) -> dict[int, np.ndarray]:
+    """Return the categories of each split on a category."""
+    n_nodes = len(is_leaf)
+    by_category = np.flatnonzero((section["split_type"].integers(0, 1, n_nodes) == 1) & ~is_leaf)
+    if len(by_category) == 0:
+        return {}
+    codes = section["categories"].integers(0, _MOST)
+    nodes = section["categories_nodes"].integers(0, n_nodes - 1)
+    starts = section["categories_segments"].integers(0, len(codes), len(nodes))
+    sizes = section["categories_sizes"].integers(0, len(codes), len(nodes))
+    if (starts + sizes > len(codes)).any() or sizes.sum() > len(codes):
+        section["categories_sizes"].fail(f"more than the {len(codes)} categories there are")
+    listed = {
+        node: np.unique(codes[start : start + size])
+        for node, start, size in zip(nodes.tolist(), starts.tolist(), sizes.tolist(), strict=True)
+    }
+    if set(by_category.tolist()) != set(listed):
+        section["categories_nodes"].fail("are others than the splits on categories")
+    if any(len(of_node) > 0 and of_node[-1] >= MOST_CATEGORIES for of_node in listed.values()):
+        section["categories"].fail(f"a category above {MOST_CATEGORIES - 1} is not supported")
+    return listed
+
+
+def boundaries(thresholds: np.ndarray) -> np.ndarray:
+    """Return the float64 below which a value, rounded to float32, is below a float32 threshold.
+
+    That is halfway from the threshold to the float32 below it, or the next float64 where a value
+    just there is rounded down, to an even last digit.
+    """
+    with np.errstate(over="ignore"):  # in JSON numbers may be longer
+        above = thresholds.astype(np.float32)
+        below = np.nextafter(above, np.float32(-np.inf))
+    # as if float32 went on beyond its range: there infinity stands for 2^128
+    ends = np.clip(above.astype(np.float64), -(2.0**128), 2.0**128)
+    halfway = 0.5 * (ends + np.clip(below.astype(np.float64), -(2.0**128), 2.0**128))
+    goes_down = below.view(np.int32) % 2 == 0
+    halfway = np.where(goes_down, np.nextafter(halfway, np.inf), halfway)
+    return np.where(above == -np.inf, -np.inf, halfway)
+
+
+_SAME = 1e-5  # of the largest term; terms are products of float32
+_NOISE = 1e-7  # of the largest term of all splits
+_MOST_TREES = 200  # that are looked at
+_DIGITS = (2, 3, 4, 6)  # of what users write, and of what float32 knows
+
+
+@np.errstate(all="ignore")
+def find_settings(
+    trees: Sequence[XGBoostTree], candidates: Sequence[tuple[float, float]]
+) -> tuple[float, float] | None:
+    """Return η of leaf values, and λ; None if nothing explains all leaf weights.
+
+    Parameters
+    ----------
+    trees : sequence of XGBoostTree
+    candidates : sequence of tuple of float
+        Pairs of η and λ that may be those of the training.
+    """
+    splits = [_equations(tree) for tree in trees[:_MOST_TREES]]
+    terms = np.concatenate(splits, axis=1)
+    if terms.shape[1] == 0:
+        return None
+    return next((pair for pair in [*candidates, *_solve(terms)] if _explains(terms, *pair)), None)
+
+
+def _equations(tree: XGBoostTree) -> np.ndarray:
+    """Return the weight, cover and "is a leaf" of each split, its left and its right child.
+
+    Shape (9, n_splits * n_outputs).
+    """
+    is_leaf = tree.left < 0
+    parents = np.flatnonzero(~is_leaf)
+    # links are checked later; those that lead nowhere say nothing
+    parents = parents[np.maximum(tree.left, tree.right)[parents] < len(is_leaf)]
+    parents = parents[tree.right[parents] >= 0]
+    rows = []
+    for nodes in (parents, tree.left[parents], tree.right[parents]):
+        weights = tree.weights[nodes]
+        covers = np.broadcast_to(tree.cover[nodes, np.newaxis], weights.shape)
+        leaves = np.broadcast_to(is_leaf[nodes, np.newaxis], weights.shape)
+        rows += [weights.ravel(), covers.ravel(), leaves.ravel()]
+    return np.array(rows, dtype=np.float64)
+
+
+def _explains(terms: np.ndarray, rate: float, reg_lambda: float) -> bool:
+    if not (rate > 0.0 and reg_lambda >= 0.0):
+        return False
+    w, H, is_leaf = terms[0::3], terms[1::3], terms[2::3]
+    sums = np.where(is_leaf == 1.0, w / rate, w) * (H + reg_lambda)
+    size = np.abs(sums).max(axis=0)
+    return bool((np.abs(sums[0] - sums[1] - sums[2]) <= _SAME * size + _NOISE * size.max()).all())
+
+
+def _solve(terms: np.ndarray) -> list[tuple[float, float]]:
+    """Return η and λ of least squares, rounded to a few digits and to more."""
+    w, H, is_leaf = terms[0::3], terms[1::3], terms[2::3]
+    sign = np.array([[1.0], [-1.0], [-1.0]])
+    inner, leaves = sign * w * (1.0 - is_leaf), sign * w * is_leaf
+    matrix = np.column_stack([inner.sum(axis=0), (leaves * H).sum(axis=0), leaves.sum(axis=0)])
+    target = -(inner * H).sum(axis=0)
+    if not (np.isfinite(matrix).all() and np.isfinite(target).all()):
+        return []
+    solution, _, rank, _ = np.linalg.lstsq(matrix, target, rcond=1e-6)
+    if rank < 3 or solution[1] <= 0.0:
+        return []
+    rate, reg_lambda = 1.0 / solution[1], max(solution[0], 0.0)
+    return [(_rounded(rate, digits), _rounded(reg_lambda, digits)) for digits in _DIGITS]
+
+
+def _rounded(value: float, digits: int) -> float:
+    return float(f"{value:.{digits}g}")
+
+
 _MOST_DIGITS = 20
 _MOST_FEATURES = 2**20  # a file says their number, and may have room for no more than that
 _WEIGHTS = (0.0, LARGEST_SCORE)  # of the rounds of dart

@@ -114,7 +114,7 @@ def _kept_first(kept: np.recarray, grown: np.recarray) -> np.ndarray:
 
 
 def _pruned_by_gamma(nodes: np.recarray, gamma: float) -> np.ndarray:
-    """Which splits gamma removes, from the bottom up, as in ``tree/core/pruning.py``."""
+    """Which splits gamma removes, from the bottom up, as in ``tree/core/growing.py``."""
     left, right, is_leaf = nodes.left, nodes.right, nodes.left < 0
     pruned = np.zeros(len(nodes), bool)
     # children come before their parents

@@ -1,23 +1,201 @@
-"""What a page shows of a model: trees, derivations, importances, learning curves.
+"""A model as one HTML page, which needs no other file and no network."""
 
-All of it is dicts and lists, which the scripts of the page read as JSON.
-"""
-
+import base64
+import hashlib
+import html
+import json
 import math
+import re
+from array import array
 from collections.abc import Iterable, Iterator, Mapping
+from importlib.resources import files
 from typing import Any
 
 import numpy as np
 
 from sklboost.engine.model import Model
-from sklboost.inspection.derivation.derivation import Derivation
+from sklboost.inspection.derivation.derivation import Derivation, Step, number
 from sklboost.inspection.derivation.grown_tree import GrownTree, grown_tree
 from sklboost.inspection.derivation.names import ModelNames
-from sklboost.inspection.derivation.nodes import derive_node
-from sklboost.inspection.derivation.verdicts import settings_of
+from sklboost.inspection.derivation.nodes import derive_node, settings_of
 from sklboost.inspection.importances import IMPORTANCE_TYPES, split_importances
-from sklboost.inspection.page.folding import fold_derivations
-from sklboost.inspection.page.tokens import column, token
+
+Token = float | int | str
+
+# Numbers that JavaScript writes as they are written here.
+_PLAIN = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d*[1-9])?")
+
+
+def is_same_number(text: str) -> bool:
+    """Whether a float, as JavaScript writes it, is this text: no digit is lost."""
+    return text != "-0" and repr(float(text)).removesuffix(".0") == text
+
+
+def token(text: str) -> Token:
+    """Return the number that JavaScript writes as this text, or the text if there is none."""
+    if not _PLAIN.fullmatch(text) or not is_same_number(text):
+        return text
+    return float(text) if "." in text else int(text)
+
+
+def rounded(value: float) -> Token:
+    """Return a number with as many digits as derivations have."""
+    return token(number(value))
+
+
+def column(values: list[float]) -> list[float]:
+    """Return numbers that the page computes with, in nine digits."""
+    return [float(f"{value:.9g}") for value in values]
+
+
+# A number in a sentence, if JavaScript writes it in the same way, and the mark in its place.
+_NUMBER = re.compile(r"(?<![\w.+-])(?!-0(?!\.))-?(?:0|[1-9]\d*)(?:\.\d*[1-9])?(?![\w.]?\w|\.\.)")
+MARK = "\ufffc"
+# The heading and the lines of each section.
+_Shape = tuple[tuple[str, tuple[Any, ...]], ...]
+
+
+def fold_derivations(derivations: Iterable[Derivation]) -> dict[str, Any]:
+    """Return derivations as templates and columns of numbers.
+
+    Returns
+    -------
+    dict
+        ``kinds``: the number of each derivation's template. ``templates``: each has
+        ``sections`` (heading and lines: of a step its name, symbol, formula and the symbols of its
+        values; of a sentence how many numbers it has; the first section is the title), ``slots``
+        (for each number, in order, the number of its column; a sentence comes before its numbers,
+        a result after its values) and ``columns``. ``sentences``: with a mark for each number.
+    """
+    sentences: dict[str, int] = {}
+    known: dict[_Shape, int] = {}
+    folded: list[array[float]] = []
+    kinds = []
+    for derivation in derivations:
+        shape, numbers = _fold(derivation, sentences)
+        kind = known.setdefault(shape, len(known))
+        if kind == len(folded):
+            folded.append(array("d"))
+        folded[kind].extend(numbers)
+        kinds.append(kind)
+    templates = [
+        {"sections": shape, **_columns(np.array(numbers).reshape(kinds.count(kind), -1), shape)}
+        for kind, (shape, numbers) in enumerate(zip(known, folded, strict=True))
+    ]
+    return {"kinds": kinds, "templates": templates, "sentences": list(sentences)}
+
+
+def _fold(derivation: Derivation, sentences: dict[str, int]) -> tuple[_Shape, list[float]]:
+    """Return what derivations of a kind have in common, and the numbers of this one."""
+    numbers = _fold_sentence(derivation.title, sentences)
+    shape: list[tuple[str, tuple[Any, ...]]] = [("", (len(numbers) - 1,))]
+    for section in derivation.sections:
+        lines: list[Any] = []
+        for line in section.lines:
+            if isinstance(line, Step):
+                lines.append((line.name, line.symbol, line.formula, tuple(line.values)))
+                numbers += [*line.values.values(), line.result]
+            else:
+                folded = _fold_sentence(line, sentences)
+                lines.append(len(folded) - 1)
+                numbers += folded
+        shape.append((section.heading, tuple(lines)))
+    return tuple(shape), numbers
+
+
+def _fold_sentence(sentence: str, sentences: dict[str, int]) -> list[float]:
+    """Return the number of a sentence without its numbers, and these."""
+    if sentence in sentences:  # without numbers, and not new
+        return [sentences[sentence]]
+    found: list[str] = []
+
+    def marked(match: re.Match[str]) -> str:
+        if not is_same_number(match.group()):
+            return match.group()
+        found.append(match.group())
+        return MARK
+
+    text = sentence if MARK in sentence else _NUMBER.sub(marked, sentence)
+    return [sentences.setdefault(text, len(sentences)), *map(float, found)]
+
+
+def _columns(numbers: np.ndarray, shape: _Shape) -> dict[str, Any]:
+    """Return the different columns, and the number of each slot's column."""
+    is_exact = [exact for _, lines in shape for line in lines for exact in _exact(line)]
+    different: dict[tuple[bool, bytes], int] = {}
+    columns: list[Any] = []
+    slots = []
+    for column, exact in zip(numbers.T, is_exact, strict=True):
+        key = (exact, column.tobytes())
+        if key not in different:
+            different[key] = len(columns)
+            same = bool((column == column[0]).all())
+            values = column[:1].tolist() if same else column.tolist()
+            texts = [_shortest(value) if exact else rounded(value) for value in values]
+            columns.append(texts[0] if same else texts)
+        slots.append(different[key])
+    return {"slots": slots, "columns": columns}
+
+
+def _exact(line: Any) -> list[bool]:
+    """Whether each number of a line is written with all its digits."""
+    return [True] * (1 + line) if isinstance(line, int) else [False] * (1 + len(line[3]))
+
+
+def _shortest(value: float) -> float | int:
+    return int(value) if value.is_integer() else value
+
+
+# In the order in which they build on one another.
+SCRIPTS = (
+    *("numbers.js", "elements.js", "trees.js", "layout.js", "derivations.js", "drawing.js"),
+    *("view.js", "node_panel.js", "tree_section.js", "curves.js", "importances.js"),
+    *("rows.js", "start.js"),
+)
+# What could end the element of the data, or begin another; and what ends lines in JavaScript.
+_ESCAPED = "<>&\u2028\u2029"
+
+
+def html_document(title: str, data: dict[str, Any]) -> str:
+    """Return the text of the document.
+
+    Parameters
+    ----------
+    title : str
+    data : dict
+        Numbers in it are finite.
+    """
+    style = _text_of("page.css")
+    script = "\n".join(map(_text_of, SCRIPTS))
+    parts = {
+        "title": html.escape(title),
+        "policy": f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; "
+        "base-uri 'none'; form-action 'none'",
+        "style": style,
+        "data": as_json(data),
+        "script": script,
+    }
+    # all at once: what is put in may itself contain such marks
+    return re.sub(r"\{\{(\w+)\}\}", lambda mark: parts[mark[1]], _text_of("page.html"))
+
+
+def as_json(data: Any) -> str:
+    """Return JSON that may stand inside a script element."""
+    text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    for letter in _ESCAPED:
+        text = text.replace(letter, f"\\u{ord(letter):04x}")
+    return text
+
+
+def _text_of(name: str) -> str:
+    return files("sklboost.inspection.page").joinpath(name).read_text(encoding="utf-8")
+
+
+def _hash(text: str) -> str:
+    """Return what stands for a text in a Content-Security-Policy, which then allows it alone."""
+    digest = hashlib.sha256(text.encode("utf-8")).digest()
+    return f"'sha256-{base64.b64encode(digest).decode()}'"
+
 
 _ABOUT = {
     "gain": "Average gain of the splits on a feature",

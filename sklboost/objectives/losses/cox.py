@@ -35,7 +35,7 @@ from sklboost.objectives.loss import FillDerivatives, Loss
 
 # Raw scores so far below the largest of their stratum count as that far below: no sum is 0.
 _DEEPEST = -300.0
-# Rows of an encoded target, see `sklboost/estimators/input/survival_kind.py`.
+# Rows of an encoded target, see `sklboost/estimators/input/survival_targets.py`.
 _TIME, _UPPER, _ENTRY, _STRATUM = range(4)
 
 

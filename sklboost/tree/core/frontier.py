@@ -1,22 +1,90 @@
-"""Which nodes are split next, and which histograms that takes: the serial steps of growth.
-
-From the best splits of the nodes searched last come the frontier (the nodes to be split now), its
-children, and the list of histograms to build. One member of the team runs these kernels, between
-barriers.
-
-What is split when, and which histograms are kept, changes speed and memory only: a tree's sums are
-integers, so its bits do not depend on how they were obtained.
-"""
+"""Which nodes are split next, and which histograms that takes: the serial steps of growth."""
 
 import numpy as np
 
 from sklboost.engine.compiling import inlined, kernel, late
 from sklboost.tree.core.formulas import leaf_weight, similarity_at, split_gain
-from sklboost.tree.core.open_nodes import add_open, next_open, remove_open
 from sklboost.tree.core.options import has_rows_for_two, hold_weights, narrow_bounds
 from sklboost.tree.core.quantization import hessian_of, scales_of, unpack
 from sklboost.tree.core.thresholds import place_threshold
 from sklboost.tree.core.workspace import LEFT, OWN
+
+
+@inlined
+def comes_first(key, item, other_key, other_item):
+    """Whether an item is nearer to the top of a heap: the larger key, then the lower item."""
+    return key > other_key or (key == other_key and item < other_item)
+
+
+@inlined
+def sink(keys, items, position, stop):
+    """Let the item at `position` of a heap of `stop` items sink to where it belongs."""
+    key, item = keys[position], items[position]
+    child = 2 * position + 1
+    while child < stop:
+        if child + 1 < stop and comes_first(
+            keys[child + 1], items[child + 1], keys[child], items[child]
+        ):
+            child += 1
+        if comes_first(key, item, keys[child], items[child]):
+            break
+        keys[position], items[position] = keys[child], items[child]
+        position, child = child, 2 * child + 1
+    keys[position], items[position] = key, item
+
+
+@kernel
+def add_open(node, params, tree):
+    """Add a node at the end of the queue, or to the heap."""
+    counts, nodes, gains = tree.counts[0], tree.open_nodes, tree.open_gains
+    position, gain = counts.stop_open, tree.splits[node].gain
+    counts.stop_open += 1
+    if params.best_first == 1:
+        # the queue's start stays 0 here, so the parent of p is (p - 1) // 2
+        above = (position - 1) // 2
+        while position > 0 and comes_first(gain, node, gains[above], nodes[above]):
+            gains[position], nodes[position] = gains[above], nodes[above]
+            position, above = above, (above - 1) // 2
+    gains[position], nodes[position] = gain, node
+
+
+@kernel
+def next_open(params, tree):
+    """Return the position in ``open_nodes`` of the node to be split next.
+
+    Best first: the top of the heap. Depthwise: the first, or where `max_leaves` does not let all
+    nodes of its depth be split, the one of largest gain among these.
+    """
+    counts, nodes, gains = tree.counts[0], tree.open_nodes, tree.open_gains
+    first, stop = counts.first_open, counts.stop_open
+    budget = params.max_leaves - counts.n_leaves
+    if params.best_first == 1 or budget >= stop - first:
+        return first
+    depth = tree.growth[nodes[first]].depth
+    while tree.growth[nodes[stop - 1]].depth > depth:
+        stop -= 1
+    if budget >= stop - first:
+        return first
+    best = first
+    for position in range(first + 1, stop):
+        if comes_first(gains[position], nodes[position], gains[best], nodes[best]):
+            best = position
+    return best
+
+
+@kernel
+def remove_open(position, params, tree):
+    """Take out the node at the position that :func:`next_open` returned."""
+    counts, nodes, gains = tree.counts[0], tree.open_nodes, tree.open_gains
+    if params.best_first == 0:
+        for later in range(position, counts.first_open, -1):
+            gains[later], nodes[later] = gains[later - 1], nodes[later - 1]
+        counts.first_open += 1
+        return
+    counts.stop_open -= 1
+    gains[0], nodes[0] = gains[counts.stop_open], nodes[counts.stop_open]
+    sink(gains, nodes, 0, counts.stop_open)
+
 
 # The root's number, and "no node". int64 by name: a literal would compile another version of a
 # kernel.
@@ -123,7 +191,7 @@ def split_node(node, search, tree):
         start_leaf(child, node, tree)
         weigh_leaf(child, search, tree)
     if split.n_listed > 0:
-        # that of the rows; the split was chosen for less, see tree/options/category_noise.py
+        # that of the rows; the split was chosen for less, see tree/options/categories.py
         sides = tree.growth[left].similarity, tree.growth[left + 1].similarity
         parent.gain = split_gain(sides[0], sides[1], tree.growth[node].similarity)
     if len(rules.signs) > 0:

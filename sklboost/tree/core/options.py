@@ -27,12 +27,12 @@ def list_node_features(node, rank, tree, params, sample):
     """
 
 
-@found_in("sklboost.tree.options.monotone")
+@found_in("sklboost.tree.options.constrained_weights")
 def narrow_bounds(node, tree, rules):
     """Set the bounds of the leaf weights below a split (`monotone_constraints`)."""
 
 
-@found_in("sklboost.tree.options.inherited_weights")
+@found_in("sklboost.tree.options.constrained_weights")
 def hold_weights(node, search, tree):
     """Move a node's leaf weights towards its parent's and into its bounds.
 
@@ -40,12 +40,12 @@ def hold_weights(node, search, tree):
     """
 
 
-@found_in("sklboost.tree.options.row_counts")
+@found_in("sklboost.tree.options.scanning")
 def fill_counts(team, gradients):
     """Copy the counts of rows to the strips (`min_child_samples`)."""
 
 
-@found_in("sklboost.tree.options.row_counts")
+@found_in("sklboost.tree.options.scanning")
 def has_rows_for_two(node, params, tree):
     """Whether a node has rows enough for two children (`min_child_samples`)."""
 

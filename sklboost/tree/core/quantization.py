@@ -13,10 +13,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklboost.data.row_arrays import IN_MEMORY, RowArrays, row_blocks
+from sklboost.data.raw_values import IN_MEMORY, RowArrays, row_blocks
 from sklboost.engine.compiling import inlined, kernel
-from sklboost.engine.elementary import float_of, low_bits, power_of_2_in
-from sklboost.engine.hashing import mix_bits
+from sklboost.engine.elementary import float_of, low_bits, mix_bits, power_of_2_in
 from sklboost.engine.parallel import barrier, share
 from sklboost.engine.structs import aligned_zeros
 from sklboost.tree.core.machines import BLOCK_ROWS, TOTALS, Machines, exchange
@@ -76,7 +75,7 @@ class Gradients(NamedTuple):
     scales : ndarray of float64, shape (n_outputs, 2)
         Of the gradient and of the hessian, powers of two.
     counts : ndarray of int64, shape (n_samples,) or (0,)
-        How many rows each counts as, in a unit of :mod:`sklboost.tree.options.row_counts`. Empty:
+        How many rows each counts as, in a unit of :mod:`sklboost.tree.options.scanning`. Empty:
         rows are not counted.
     block_sums : ndarray of float64, shape (2, n_blocks, 64)
         Scratch: sums of ``|g| w`` and ``h w`` over fixed sets of rows.

@@ -7,7 +7,7 @@ and those of a :class:`~sklboost.data.binned_matrix.BinnedMatrix` that a fold ho
 
 import numpy as np
 
-from sklboost.data.feature_cuts import midpoint
+from sklboost.data.cuts import midpoint
 from sklboost.engine.compiling import inlined, kernel
 
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklboost.data.row_arrays import BLOCK_ROWS, IN_MEMORY, RowArrays
+from sklboost.data.raw_values import BLOCK_ROWS, IN_MEMORY, RowArrays
 from sklboost.engine.model import NODE_DTYPE, OUTPUT_DTYPE
 from sklboost.engine.parallel import FAR_APART
 from sklboost.engine.structs import TrainingBins, TreeParams, aligned_zeros, records

@@ -1,16 +1,4 @@
-"""Column sampling: which features a split may be on.
-
-For each tree some features are drawn, for each depth some of these, for each node some of the
-latter: exactly the fraction that is asked for, rounded down, but at least one.
-
-No random numbers are drawn from a stream: whether a feature is chosen follows from hashes of the
-tree, the depth or the node, and of the features, so it does not depend on which thread searches
-which node, or in what order.
-
-Source of the draw by weights: Efraimidis & Spirakis (2006), "Weighted random sampling with a
-reservoir". Every feature waits for a random time, exponential with its weight as the rate; those
-that come first are chosen.
-"""
+"""Which features a split may be on: column sampling, and interaction constraints."""
 
 import math
 from typing import NamedTuple
@@ -19,13 +7,63 @@ import numpy as np
 
 from sklboost.data.raw_values import read_only
 from sklboost.engine.compiling import inlined, kernel, late
-from sklboost.engine.elementary import log
-from sklboost.engine.hashing import hash_key, mix_bits
+from sklboost.engine.elementary import hash_key, log, mix_bits
 from sklboost.engine.parallel import barrier, share
 from sklboost.engine.structs import FeatureRules, TrainingBins, TreeParams
-from sklboost.tree.options.interactions import keep_allowed
 from sklboost.tree.options.joint_columns import HistogramBins, join_columns, single_columns
-from sklboost.tree.options.selection import select_quantile
+from sklboost.tree.options.renewal import select_quantile
+
+_ALL_GROUPS = np.uint64(0xFFFFFFFFFFFFFFFF)
+
+
+@kernel
+def is_on_path(feature, node, tree):
+    """Whether a node above `node` is split on `feature`."""
+    ancestor = tree.growth[node].parent
+    while ancestor >= 0 and tree.nodes[ancestor].feature != feature:
+        ancestor = tree.growth[ancestor].parent
+    return ancestor >= 0
+
+
+@kernel
+def open_groups_of(node, tree, rules, open_groups):
+    """Fill the groups that contain all features of the node's path, as a set of bits.
+
+    No group is open where the path has as many features as it may have.
+    """
+    open_groups[:] = _ALL_GROUPS
+    n_together = 0
+    ancestor = tree.growth[node].parent
+    while ancestor >= 0:
+        feature = np.int64(tree.nodes[ancestor].feature)
+        for word in range(len(open_groups)):
+            open_groups[word] &= rules.groups[feature, word]
+        n_together += 0 if is_on_path(feature, ancestor, tree) else 1
+        ancestor = tree.growth[ancestor].parent
+    if n_together >= rules.most_together:
+        open_groups[:] = np.uint64(0)
+
+
+@late("int64")
+def keep_allowed(features, node, tree, rules, open_groups):
+    """Move those of `features` that `node` may be split on to the front; return how many.
+
+    They keep their order. `open_groups`, uint64 of shape (n_words,), is scratch.
+    """
+    if node == 0:
+        return len(features)  # no path yet
+    open_groups_of(node, tree, rules, open_groups)
+    n_allowed = 0
+    for position in range(len(features)):
+        feature = features[position]
+        is_allowed = is_on_path(feature, node, tree)
+        for word in range(len(open_groups)):
+            is_allowed |= rules.groups[feature, word] & open_groups[word] != np.uint64(0)
+        if is_allowed:
+            features[n_allowed] = feature
+            n_allowed += 1
+    return n_allowed
+
 
 _OF_TREE, _OF_DEPTH, _OF_NODE = np.int64(0), np.int64(1), np.int64(2)
 _TWO_32 = 2.0**32

@@ -1,6 +1,6 @@
 """The bins of a feature that shares its column with others.
 
-In such a column the bin of 0 has no cell (see ``data/sparse_binning.py``): its sum is that of the
+In such a column the bin of 0 has no cell (see ``data/binning.py``): its sum is that of the
 node less those of the feature's other bins, exactly, since the sums are integers.
 """
 

@@ -16,10 +16,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklboost.data.row_arrays import IN_MEMORY, RowArrays, row_blocks
+from sklboost.data.raw_values import IN_MEMORY, RowArrays, row_blocks
 from sklboost.engine.compiling import inlined, kernel, late
-from sklboost.engine.elementary import power_of_2
-from sklboost.engine.hashing import mix_bits
+from sklboost.engine.elementary import mix_bits, power_of_2
 from sklboost.engine.parallel import barrier, share
 from sklboost.engine.structs import TrainingBins, TreeParams
 from sklboost.tree.core.machines import MAGNITUDES, exchange

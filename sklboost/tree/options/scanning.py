@@ -1,17 +1,11 @@
-"""Split search on what is not a feature of numbers in a column of its own, for one free output.
-
-The steps: list the places at which a feature may be split and the sums before each, pass over it if
-no gain can be large enough, compute the gains, choose. What differs from
-:mod:`sklboost.tree.core.splitting` is where the sums are taken from (columns that features share,
-strips of several outputs), in which order the bins come (categories) and which places count
-(`extra_trees`). Gains of several outputs, or of leaf weights that the node above has a say in, are
-those of :mod:`sklboost.tree.options.inherited_weights`.
-"""
+"""Split search on what is not a feature of numbers in a column of its own, for one free output."""
 
 import numpy as np
 
 from sklboost.engine.compiling import inlined, late
-from sklboost.engine.hashing import hash_key, mix_bits
+from sklboost.engine.elementary import hash_key, mix_bits
+from sklboost.engine.instructions import trailing_zeros
+from sklboost.engine.parallel import barrier, share
 from sklboost.tree.core.gain_limits import may_improve
 from sklboost.tree.core.splitting import choose_place, fill_gains
 from sklboost.tree.core.workspace import LEFT, OWN
@@ -21,14 +15,144 @@ from sklboost.tree.options.categories import (
     list_left_categories,
     order_categories,
     set_apart,
+    shrink_sums,
     sum_categories,
 )
-from sklboost.tree.options.category_noise import shrink_sums
+from sklboost.tree.options.constrained_weights import add_other_outputs, fill_held_gains
 from sklboost.tree.options.feature_cells import copy_cells, missing_cell_of, sum_below
-from sklboost.tree.options.inherited_weights import add_other_outputs, fill_held_gains
-from sklboost.tree.options.occupied_bins import list_occupied
-from sklboost.tree.options.row_counts import forbid_few_rows
 from sklboost.tree.options.several_outputs import list_sums, sum_cells
+
+# Listing few occupied bins pays where a node has less than a quarter as many rows as bins.
+_FEW = 4
+_BIT = np.uint64(1) << np.arange(64, dtype=np.uint64)
+
+
+@inlined
+def list_occupied(cells, n_rows, bins, sums):
+    """List the occupied bins of a feature and the sum of all before each; return how many.
+
+    Parameters
+    ----------
+    cells : ndarray of int64, shape (n_bins,)
+        The feature's part of a histogram, the missing bin left out.
+    n_rows : int
+        Of the node.
+    bins : ndarray of int64
+        Filled with bin numbers.
+    sums : ndarray of int64
+        Filled with packed sums.
+    """
+    if _FEW * n_rows < len(cells):
+        return list_few(cells, bins, sums)
+    return list_many(cells, bins, sums)
+
+
+@inlined
+def list_many(cells, bins, sums):
+    """Do what :func:`list_occupied` does, bin by bin."""
+    n_occupied = np.uint64(0)
+    before = np.int64(0)
+    for bin_ in range(len(cells)):
+        content = cells[np.uint64(bin_)]
+        # written always, kept if the bin is occupied: no branch to mispredict
+        bins[n_occupied] = bin_
+        sums[n_occupied] = before
+        before += content
+        n_occupied += np.uint64(content != 0)
+    return np.int64(n_occupied)
+
+
+@inlined
+def list_few(cells, bins, sums):
+    """Do what :func:`list_occupied` does, faster where few bins are occupied.
+
+    Eight cells are compared at once, then only the occupied ones are visited.
+    """
+    n_occupied = np.uint64(0)
+    before = np.int64(0)
+    for first in range(0, len(cells), 64):
+        bits = occupied_bits(cells[first : min(first + 64, len(cells))])
+        while bits != np.uint64(0):
+            bin_ = np.uint64(first) + trailing_zeros(bits)
+            bins[n_occupied] = np.int64(bin_)
+            sums[n_occupied] = before
+            before += cells[bin_]
+            n_occupied += np.uint64(1)
+            bits &= bits - np.uint64(1)
+    return np.int64(n_occupied)
+
+
+@inlined
+def occupied_bits(cells):
+    """Return 64 bits, of which bit i is 1 if cell i is occupied."""
+    bits = np.uint64(0)
+    for bin_ in range(len(cells)):
+        bits |= _BIT[bin_] if cells[bin_] != 0 else np.uint64(0)
+    return bits
+
+
+# Of a row of weight 1, so that weights may have fractions.
+_ONE = np.int64(2**20)
+
+
+def row_counts(weight: np.ndarray, least: int) -> np.ndarray:
+    """Return the counts of rows of these weights, int64.
+
+    Parameters
+    ----------
+    weight : ndarray of float64, shape (n_samples,)
+        How many rows each counts as.
+    least : int
+        Of a child. More than that need not be told apart, and sums cannot become too large.
+    """
+    # up: rows whose weights add up to the least in all but rounding are enough
+    counts: np.ndarray = np.ceil(np.minimum(weight, least) * _ONE).astype(np.int64)
+    return counts
+
+
+@late()
+def fill_counts(team, gradients):
+    """Copy the counts of rows to the strips; ends when all rows are done.
+
+    A row whose target is not known counts for nothing in the tree of that target.
+    """
+    n_outputs, n_samples = gradients.packed.shape
+    n_lanes = gradients.strips.shape[1] // n_samples
+    strip, lane = gradients.strips[n_outputs // n_lanes], n_outputs % n_lanes
+    start, stop = share(team, n_samples)
+    for row in range(start, stop):
+        is_seen = gradients.packed[0, row] != 0
+        strip[np.uint64(row * n_lanes + lane)] = gradients.counts[row] if is_seen else 0
+    barrier(team)
+
+
+@late("boolean")
+def has_rows_for_two(node, params, tree):
+    """Whether a node has rows enough for two children."""
+    counts = tree.sums[node, OWN]
+    return counts[len(counts) - 1] >= 2 * params.min_child_samples * _ONE
+
+
+@late()
+def forbid_few_rows(search, workspace, task, places, missing_cell):
+    """Set the gains to -inf of splits that leave fewer rows than `min_child_samples` on a side.
+
+    Of the places ``[first, stop)`` of a feature whose sums are listed; the rows of `missing_cell`
+    go left, too, unless it is -1.
+    """
+    tree, (first, stop) = workspace.tree, places
+    output = tree.sums.shape[2] - 1
+    least, total = search.params.min_child_samples * _ONE, tree.sums[task.node, OWN, output]
+    counts, left_start = workspace.options.sums[task.rank, output, first:stop], np.int64(0)
+    if missing_cell >= 0:
+        histogram = workspace.pool.histograms[tree.growth[task.node].slot]
+        left_start = sum_cells(search.matrix, histogram, output, missing_cell, missing_cell + 1)
+    gains = task.gains[np.int64(missing_cell >= 0)]
+    for position in range(len(counts)):
+        left = left_start + counts[np.uint64(position)]
+        if min(left, total - left) < least:
+            gains[np.uint64(position)] = -np.inf
+
 
 # In a key: what is drawn are thresholds, not features.
 _THRESHOLDS = np.int64(3)

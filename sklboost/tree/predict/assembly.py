@@ -150,7 +150,7 @@ def fill_top(model, tree, depth, first):
 def round_up(threshold):
     """Return the smallest float32 that is not below a float64.
 
-    Of an array, :func:`~sklboost.data.ranks.rounded_up` does it.
+    Of an array, :func:`~sklboost.data.binning.rounded_up` does it.
     """
     if threshold > _LARGEST_FLOAT32:
         return np.float32(np.inf)

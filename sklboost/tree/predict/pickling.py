@@ -20,8 +20,7 @@ from joblib.numpy_pickle import NumpyPickler
 
 from sklboost.engine.model import NODE_DTYPE, OUTPUT_DTYPE, CategoryBits, LinearLeaves, Model, Trees
 from sklboost.tree.predict.assembly import assemble_model
-from sklboost.tree.predict.integer_sums import Sums, narrow_integers, pack_sums
-from sklboost.tree.predict.trees import trees_of
+from sklboost.tree.predict.trees import Sums, narrow_integers, pack_sums, trees_of
 
 _Reduced = tuple[Callable[..., Any], tuple[Any, ...]]
 # What a leaf has instead of a split; the right child comes after the left one.

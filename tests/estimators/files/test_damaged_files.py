@@ -13,8 +13,7 @@ import pytest
 
 from sklboost import ModelFileError, XGBRegressorLite, load_model
 from sklboost.estimators.files import documents
-from sklboost.files.json_text import write_json
-from sklboost.files.ubjson import write_ubjson
+from sklboost.files.documents import write_json, write_ubjson
 from tests.files.golden_models import MODELS, X
 
 

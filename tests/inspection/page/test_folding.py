@@ -4,10 +4,8 @@ import json
 
 import pytest
 
-from sklboost.inspection.derivation.derivation import Derivation
-from sklboost.inspection.derivation.steps import Section, Step, given, number
-from sklboost.inspection.page.folding import MARK, fold_derivations
-from sklboost.inspection.page.tokens import column, rounded, token
+from sklboost.inspection.derivation.derivation import Derivation, Section, Step, given, number
+from sklboost.inspection.page.contents import MARK, column, fold_derivations, rounded, token
 
 
 def derivation(node, gain, feature="f0", extra=()):

@@ -5,9 +5,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from sklboost import XGBClassifierLite, XGBRegressorLite
 from sklboost.data.features import value_array
-from sklboost.estimators.predict.raw_scores import add_rounds
-from sklboost.inspection.shap.contributions import add_contributions, add_interactions
-from sklboost.inspection.shap.edges import lay_out_edges, mean_scores
+from sklboost.estimators.predict.fitted_model import add_rounds
+from sklboost.inspection.shap import add_contributions, add_interactions, lay_out_edges, mean_scores
 from sklboost.tree.predict.assembly import assemble_model
 from tests.inspection.shap.definitions import (
     exact_values,
@@ -122,7 +121,7 @@ def test_the_same_bits_for_any_threads_and_however_rows_are_split(monkeypatch):
         assert_array_equal(explained(model, X[:300], background, n_jobs=n_jobs)[0], from_background)
     for rows in (slice(0, 1), slice(7, 70), slice(1000, 1500)):
         assert_array_equal(explained(model, X[rows])[0], whole[rows])
-    module = "sklboost.inspection.shap.contributions._WAITING_VALUES"
+    module = "sklboost.inspection.shap._WAITING_VALUES"
     monkeypatch.setattr(module, 70 * 110)  # blocks of 70 rows
     assert_array_equal(explained(model, X)[1], pairs)
 

@@ -27,9 +27,8 @@ from sklboost.objectives.losses.distributions.base import (
     is_between,
     within,
 )
+from sklboost.objectives.losses.distributions.continuous import Gamma, Lognormal
 from sklboost.objectives.losses.distributions.counts import NegativeBinomial, Poisson
-from sklboost.objectives.losses.distributions.positive import Gamma
-from sklboost.objectives.losses.distributions.real import Lognormal
 from sklboost.objectives.start_values import weighted_mean
 
 _LOG_ODDS = (-9.0, 9.0)

@@ -1,1 +1,0 @@
-"""Exact SHAP values and interaction values: what each feature adds to a raw score."""

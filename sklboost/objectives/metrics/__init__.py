@@ -1,1 +1,0 @@
-"""Metrics that are not the mean of an objective: wrong predictions, areas, r2."""
