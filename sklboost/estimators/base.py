@@ -28,8 +28,6 @@ from sklboost.estimators.predict.fitted_model import (
     leaves,
     trained_model,
 )
-from sklboost.estimators.predict.importances import ImportancesMixin
-from sklboost.estimators.predict.shap_values import ShapValuesMixin
 from sklboost.estimators.saving import SavingMixin
 from sklboost.estimators.versions import RemembersVersion
 from sklboost.estimators.xgboost_names import XGBoostNamesMixin
@@ -43,8 +41,6 @@ if TYPE_CHECKING:
 @methods_documented
 class BaseBooster(
     ExplainingMixin,
-    ShapValuesMixin,
-    ImportancesMixin,
     SavingMixin,
     XGBoostNamesMixin,
     FittingMixin,

@@ -1,9 +1,10 @@
-"""What a fitted estimator tells about itself: methods of the estimators.
+"""What a fitted estimator tells about itself: SHAP values, importances, derivations, its page.
 
-Each imports what it needs when it is called, since most models are never asked.
+Most models are never asked, so each method imports what it needs when it is called.
 """
 
 import os
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,15 +13,291 @@ import numpy as np
 
 from sklboost.estimators.input.arguments import GivenSet
 from sklboost.estimators.parameters.docstrings import methods_documented
+from sklboost.estimators.parameters.rules import check_parameters, value_of
+from sklboost.estimators.parameters.training import InspectionParameters
+from sklboost.estimators.predict.by_partitions import by_partitions
 from sklboost.estimators.predict.fitted_model import HasFittedModel
+from sklboost.inspection.importances import scaled_to_one, split_importances
 
 if TYPE_CHECKING:
+    from sklboost.estimators.predict.contributions import ExplainedRows
     from sklboost.inspection.derivation.derivation import Derivation
+    from sklboost.inspection.importances import ValidationImportances
 
 
 @methods_documented
 class ExplainingMixin(HasFittedModel):
-    """Methods that derive what is in a fitted estimator, number by number; and its page."""
+    """Methods that say what features add, which of them matter, and where each number is from."""
+
+    @by_partitions
+    def shap_values(
+        self,
+        X: Any,
+        *,
+        X_background: Any = None,
+        iteration_range: tuple[int, int] | None = None,
+    ) -> np.ndarray:
+        """Compute exact SHAP values: what each feature adds to the raw score of each row.
+
+        The values of a row add up to its raw score minus the mean raw score. A feature's value is
+        the change of the mean when the feature becomes known, averaged over all orders in which
+        features become known. Where a feature is not known, rows are spread over the branches of
+        its splits as the training rows were, by cover (path-dependent TreeSHAP, as XGBoost's
+        ``pred_contribs``); or the values of the background rows stand in for it (interventional
+        TreeSHAP).
+
+        Parameters
+        ----------
+        X
+        X_background
+        iteration_range
+
+        Returns
+        -------
+        ndarray of float64, shape (n_samples, n_features) or (n_samples, n_features, n_outputs)
+            The latter if there are several raw scores per row: classes, targets, labels, quantiles.
+
+        Raises
+        ------
+        ValueError
+            If leaves are linear.
+
+        See Also
+        --------
+        shap_interaction_values : What pairs of features add.
+        shap_explanation : The same for the plots of the shap package.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_diabetes
+        >>> from sklboost import XGBRegressorLite
+        >>> X, y = load_diabetes(return_X_y=True)
+        >>> model = XGBRegressorLite(n_estimators=20).fit(X, y)
+        >>> values = model.shap_values(X)
+        >>> mean = model.predict(X) - values.sum(axis=1)
+        >>> print(values.shape, bool(mean.max() - mean.min() < 1e-10))
+        (442, 10) True
+        """
+        return self._explained_rows(X, X_background).values(iteration_range)
+
+    @by_partitions
+    def shap_interaction_values(
+        self,
+        X: Any,
+        *,
+        X_background: Any = None,
+        iteration_range: tuple[int, int] | None = None,
+    ) -> np.ndarray:
+        """Compute exact SHAP interaction values: what each pair of features adds to the raw score.
+
+        Rows and columns of a matrix are features: two different ones share their interaction in
+        equal halves, and the diagonal has what a feature adds by itself. Each row of the matrix
+        adds up to the feature's SHAP value.
+
+        Parameters
+        ----------
+        X
+        X_background
+        iteration_range
+
+        Returns
+        -------
+        ndarray of float64
+            Shape (n_samples, n_features, n_features), or (n_samples, n_features, n_features,
+            n_outputs) if there are several raw scores per row.
+
+        Raises
+        ------
+        ValueError
+            If leaves are linear.
+        """
+        return self._explained_rows(X, X_background).interactions(iteration_range)
+
+    @np.errstate(all="ignore")
+    def shap_explanation(
+        self,
+        X: Any,
+        *,
+        X_background: Any = None,
+        iteration_range: tuple[int, int] | None = None,
+    ) -> Any:
+        """Return :meth:`shap_values` as the object that the plots of the shap package take.
+
+        Parameters
+        ----------
+        X
+        X_background
+        iteration_range
+
+        Returns
+        -------
+        shap.Explanation
+            ``values``; ``base_values``, the mean raw score, to which a row's values add up to its
+            raw score; ``data``, the numbers that the model has for `X`, including the codes of
+            categories; ``display_data``, what a frame has in their place; ``feature_names``; and
+            ``output_names``, the classes.
+
+        Raises
+        ------
+        ImportError
+            If the shap package is not installed.
+        ValueError
+            If leaves are linear.
+        """
+        return self._explained_rows(X, X_background).explanation(X, iteration_range)
+
+    def _explained_rows(
+        self, X: Any, X_background: Any = None, by_position: bool = False
+    ) -> "ExplainedRows":
+        from sklboost.estimators.predict.contributions import explained_rows
+
+        return explained_rows(self._fitted, X, X_background, by_position)
+
+    def _contributions(
+        self,
+        X: Any,
+        base_margin: Any,
+        iteration_range: tuple[int, int] | None,
+        single: bool,
+        pairs: bool,
+        validate_features: bool,
+    ) -> np.ndarray:
+        """What `predict` returns for `pred_contribs` and `pred_interactions`."""
+        if single and pairs:
+            raise ValueError(
+                "pred_contribs=True and pred_interactions=True: predict gives one of them; call it "
+                "once for each"
+            )
+        rows = self._explained_rows(X, by_position=not validate_features)
+        return rows.with_bias(base_margin, iteration_range, pairs)
+
+    @property
+    def feature_importances_(self) -> np.ndarray:
+        """Importance of each feature by its splits, scaled to sum 1; shape (n_features,).
+
+        The parameter `importance_type` says what is measured.
+        """
+        return scaled_to_one(self._split_importances(value_of(self, "importance_type")))
+
+    def get_score(self, importance_type: str = "weight") -> dict[str, float]:
+        """Return the unscaled importances of the features that trees are split on.
+
+        Parameters
+        ----------
+        importance_type : {"weight", "gain", "total_gain", "cover", "total_cover"}, default="weight"
+            As the parameter of the estimator, but with the default of XGBoost's ``get_score``.
+
+        Returns
+        -------
+        dict of str to float
+            By the name of the feature in the training data, or ``f0``, ``f1``, ... A name that
+            several features have is followed by the number of the column.
+
+        Raises
+        ------
+        ValueError
+            If `importance_type` is none of these.
+        """
+        importances = self._split_importances(importance_type)
+        names = self._fitted.feature_names
+        counts = Counter(names)
+        labels = [
+            name if counts[name] == 1 else f"{name} (column {i})" for i, name in enumerate(names)
+        ]
+        used = np.flatnonzero(self._split_importances("weight"))
+        return {labels[feature]: float(importances[feature]) for feature in used}
+
+    def _split_importances(self, importance_type: str) -> np.ndarray:
+        check_parameters(InspectionParameters, {"importance_type": importance_type})
+        return split_importances(self._fitted.model, importance_type)
+
+    def validation_importances(  # noqa: PLR0913, the arguments of users
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        X_val: Any,
+        y_val: Any,
+        sample_weight_val: Any = None,
+        method: str = "permutation",
+        scoring: Any = None,
+        n_repeats: int = 10,
+        random_state: Any = None,
+    ) -> "ValidationImportances":
+        """Measure importances on validation rows, and compare with features without information.
+
+        Importances from splits are measured on the training rows, where even noise seems to matter.
+        Here each repetition trains anew on `X` with a shadow of each feature, a copy with its rows
+        shuffled, and measures features and shadows on `X_val`. A feature counts if its mean exceeds
+        the best shadow of any repetition. The estimator's parameters are used; it need not be
+        fitted, and is not changed.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Training rows: an array, a list or a frame, as for `fit`; neither sparse nor binned.
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+            Training targets.
+        sample_weight
+        X_val : array-like of shape (n_validation_samples, n_features)
+            Validation rows. Categories that no training row has count as missing, without a
+            warning.
+        y_val : array-like of shape (n_validation_samples,) or like `y`
+            Their targets.
+        sample_weight_val : array-like of shape (n_validation_samples,), optional
+            Their weights.
+        method : {"permutation", "shap"}, default="permutation"
+            "permutation": decrease of the score when the values of the feature are shuffled.
+            "shap": mean absolute SHAP value, summed over outputs; the targets `y_val` are not used.
+        scoring : str, callable or None, default=None
+            Score for "permutation": a scikit-learn scorer or its name. None: R² or accuracy.
+        n_repeats : int, default=10
+            Number of times to train and measure. The chance that any feature without information
+            passes is about ``1 / (1 + n_repeats)``.
+        random_state : int, RandomState instance, Generator or None, default=None
+            Determines all shuffles. None: the estimator's `random_state`.
+
+        Returns
+        -------
+        ValidationImportances
+            Has ``importances_mean``, ``importances_std``, ``exceeds_baseline`` and more; prints as
+            a table.
+
+        Raises
+        ------
+        ValueError
+            If an argument is out of range, or as `fit` does.
+        TypeError
+            If `X` or `X_val` is sparse or a BinnedMatrix.
+
+        See Also
+        --------
+        sklearn.inspection.permutation_importance : For a fitted model, without a baseline.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_diabetes
+        >>> from sklboost import XGBRegressorLite
+        >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+        >>> model = XGBRegressorLite(n_estimators=20, max_depth=3)
+        >>> found = model.validation_importances(
+        ...     X[:300], y[:300], X_val=X[300:], y_val=y[300:], random_state=0
+        ... )
+        >>> [name for name, counts in zip(X, found.exceeds_baseline) if counts]
+        ['bmi', 'bp', 's5']
+        """
+        from sklboost.estimators.predict.shadow_features import shadowed_importances
+
+        return shadowed_importances(
+            self,
+            (X, y, sample_weight),
+            (X_val, y_val, sample_weight_val),
+            method=method,
+            scoring=scoring,
+            n_repeats=n_repeats,
+            random_state=self.random_state if random_state is None else random_state,
+        )
 
     @np.errstate(all="ignore")
     def explain_split(
