@@ -255,15 +255,17 @@ class FittedModel(TrainedModel):
 
     def start(self, X: Features, base_margin: Any) -> np.ndarray:
         """Raw scores before the first tree, shape (n_outputs, n_samples)."""
-        margin = base_margins(base_margin, X, "")
-        check_margin_outputs(margin, self.model.n_outputs)
-        if self.has_margin and len(margin) == 0:
+        shift = self.shift[:, np.newaxis]
+        if base_margin is not None:
+            margin = base_margins(base_margin, X, "")
+            check_margin_outputs(margin, self.model.n_outputs)
+            return np.ascontiguousarray(margin.T) + shift
+        if self.has_margin:
             warn_user(
                 f"this {self.features.estimator_name} was fitted with base_margin, but predicts "
                 "without: its scores start from 0. Pass base_margin"
             )
-        scores = starting_scores(self.model.base_score, margin, len(X))
-        return scores + self.shift[:, np.newaxis]
+        return np.repeat(self.model.base_score[:, np.newaxis] + shift, len(X), axis=1)
 
     def raw_scores(
         self,
