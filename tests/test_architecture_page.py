@@ -19,7 +19,6 @@ PAGE = (ROOT / "docs" / "explanation" / "architecture.md").read_text(encoding="u
 ROOMS = ("engine", "data", "objectives", "tree", "boosting", "inspection", "estimators", "displays")
 
 MOST_LINES_OF_FIVE_FILES = 500
-MOST_STOPS = 12
 MOST_FUNCTIONS_WITH_AN_ESTIMATOR = 10
 
 
@@ -71,7 +70,7 @@ from sklboost import XGBClassifierLite
 X = np.random.default_rng(0).normal(size=(40, 3))
 y = (X[:, 0] > 0).astype(int)
 model = XGBClassifierLite(n_estimators=1, max_depth=2, n_jobs=1)
-calls = []
+calls, depths = [], []
 
 
 def room_and_function(frame):
@@ -83,21 +82,27 @@ def note(frame, event, _):
     called = room_and_function(frame) if event == "call" else None
     if called is not None:
         calls.append((called, room_and_function(frame.f_back)))
+        if called[1] == "add_rows":
+            stack = []
+            while frame is not None:
+                stack += [frame] if room_and_function(frame) else []
+                frame = frame.f_back
+            depths.append(len(stack))
 
 
 sys.setprofile(note)
 model.fit(X, y).predict_proba(X)
 sys.setprofile(None)
-print(json.dumps(calls))
+print(json.dumps([calls, depths]))
 """
 
 
 @pytest.fixture(scope="module")
-def calls():
+def trace():
     """All calls of functions of the package in a fit and a prediction, interpreted, in order.
 
     Each is (called, caller), a pair of module and function; the caller is None if it is not of the
-    package.
+    package. And the number of frames of the package at each call of ``add_rows``.
     """
     output = subprocess.run(
         [sys.executable, "-c", TRACE],
@@ -108,7 +113,13 @@ def calls():
         check=True,
         timeout=120,
     ).stdout
-    return [(tuple(called), caller and tuple(caller)) for called, caller in json.loads(output)]
+    calls, depths = json.loads(output)
+    return [(tuple(called), caller and tuple(caller)) for called, caller in calls], depths
+
+
+@pytest.fixture(scope="module")
+def calls(trace):
+    return trace[0]
 
 
 @pytest.fixture(scope="module")
@@ -125,8 +136,18 @@ def stops():
     ]
 
 
-def test_the_walk_is_short(stops):
-    assert len(stops) <= MOST_STOPS
+def test_a_fit_enters_no_more_than_the_page_says(trace):
+    """Numbers that grow are to be paid for: the page says them, and somebody has to change it."""
+    calls, depths = trace
+    functions = [called for called, _ in calls]
+    before = functions[: [name for _, name in functions].index("add_rows") + 1]
+    entered = {called for called in before if "<" not in called[1].replace("<locals>", "")}
+    found = (len(entered), len({module for module, _ in entered}), depths[0])
+    pattern = r"classifier enters (\d+) functions of the package in (\d+) files .*? is (\d+) deep"
+    (text,) = re.findall(pattern, section("The walk of X and y"), flags=re.DOTALL)
+    promised = tuple(map(int, text))
+    assert all(number <= most for number, most in zip(found, promised, strict=True)), found
+    assert promised[0] - found[0] < 10, found  # the page is not behind the code
 
 
 def test_the_walk_is_that_of_a_fit_and_a_prediction(stops, calls):
