@@ -15,6 +15,7 @@ from numpydoc.validate import ERROR_MSGS, validate
 
 import sklboost.displays
 import sklboost.onnx
+import sklboost.shap
 
 ROOT = Path(__file__).parents[1]
 
@@ -28,7 +29,7 @@ def active_checks() -> set[str]:
 
 def public_objects() -> Iterator[str]:
     """Name what the package exports, and the public methods and properties it gives its classes."""
-    for module in (sklboost, sklboost.displays, sklboost.onnx):
+    for module in (sklboost, sklboost.displays, sklboost.onnx, sklboost.shap):
         for name in module.__all__:
             full_name = f"{module.__name__}.{name}"
             yield full_name

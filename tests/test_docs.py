@@ -15,6 +15,7 @@ import pytest
 
 import sklboost
 from sklboost import displays, onnx
+from sklboost import shap as front_door
 from tests.conftest import ROOT, skip_without_imports
 
 TRACKED = subprocess.run(
@@ -256,7 +257,11 @@ def test_copy_buttons_copy_code_without_prompts_and_output():
 def test_the_reference_lists_all_that_is_public():
     page = text_of(ROOT / "docs" / "reference" / "api.md")
     listed = re.findall(r"^   ([\w.]+)$", page, flags=re.M)
-    rooms = {"displays": displays.__all__, "onnx": onnx.__all__}
+    rooms = {
+        "displays": displays.__all__,
+        "onnx": onnx.__all__,
+        "shap": front_door.__all__,
+    }
     public = [f"{room}.{name}" for room, names in rooms.items() for name in names]
     public += sklboost.__all__
     assert sorted(listed) == sorted(public)

@@ -43,6 +43,7 @@ NOT_NEEDED = {
     "sklboost.inspection.shap",
     "sklboost.inspection.tables",
     "sklboost.onnx",
+    "sklboost.shap",
     "sklboost.tree.options.linear_leaves",
     "sklboost.warmup.steps",
 }

@@ -18,7 +18,7 @@ Rounds = tuple[int, int] | None
 def explained_rows(
     fitted: FittedModel, X: Any, X_background: Any, by_position: bool
 ) -> "ExplainedRows":
-    """Check that the model can be explained, and the rows."""
+    """Check that the model can be explained, and the rows; None: rows that are put in later."""
     if fitted.model.linear is not None:
         raise ValueError(
             "SHAP values need constant leaves, and this model has linear ones: fit with "
@@ -30,7 +30,7 @@ def explained_rows(
             "XGBoost 2 keeps none for trees of several outputs. Pass X_background, rows to compare "
             "with"
         )
-    known = fitted.read(X, by_position=by_position)
+    known = np.empty((0, 0)) if X is None else fitted.read(X, by_position=by_position)
     background = None if X_background is None else fitted.read(X_background, "X_background")
     return ExplainedRows(fitted, known, background)
 
@@ -75,6 +75,18 @@ class ExplainedRows(NamedTuple):
         bias += start + mean_scores(lay_out_edges(model), trees, model.n_outputs)
         return values if model.n_outputs > 1 else values[:, 0]
 
+    @np.errstate(all="ignore")
+    def mean_raw_score(self, rounds: Rounds) -> np.ndarray:
+        """Mean raw score, to which SHAP values are added, shape (n_outputs,)."""
+        fitted, background = self.fitted, self.background
+        model, start = fitted.model, fitted.model.base_score + fitted.shift
+        if background is None:
+            trees = fitted.trees(rounds)
+            return start + mean_scores(lay_out_edges(model), trees, model.n_outputs)
+        raw_score = np.repeat(start[:, np.newaxis], len(background), axis=1)
+        add_rounds(model, background, fitted.rounds(rounds), raw_score, fitted.n_jobs)
+        return raw_score.mean(axis=1)
+
     def explanation(self, given: Any, rounds: Rounds) -> Any:
         """The values as the object that the plots of the shap package take.
 
@@ -88,7 +100,7 @@ class ExplainedRows(NamedTuple):
             ) from error
         fitted, values = self.fitted, self.values(rounds)
         has_several = fitted.model.n_outputs > 1
-        mean = _mean_raw_score(fitted, self.background, rounds)
+        mean = self.mean_raw_score(rounds)
         base_values = np.repeat(mean[np.newaxis], len(values), axis=0)
         return shap.Explanation(
             values,
@@ -108,18 +120,6 @@ def single_values(
     values = np.zeros((len(X), model.n_features, model.n_outputs))
     add_contributions(model, X, trees, background, fitted.n_jobs, values.transpose(0, 2, 1))
     return values
-
-
-@np.errstate(all="ignore")
-def _mean_raw_score(fitted: FittedModel, background: Features | None, rounds: Rounds) -> np.ndarray:
-    """Mean raw score, to which SHAP values are added, shape (n_outputs,)."""
-    model, start = fitted.model, fitted.model.base_score + fitted.shift
-    if background is None:
-        trees = fitted.trees(rounds)
-        return start + mean_scores(lay_out_edges(model), trees, model.n_outputs)
-    raw_score = np.repeat(start[:, np.newaxis], len(background), axis=1)
-    add_rounds(model, background, fitted.rounds(rounds), raw_score, fitted.n_jobs)
-    return raw_score.mean(axis=1)
 
 
 def _numbers(X: Features) -> np.ndarray:
