@@ -1,7 +1,7 @@
 """What the preset "auto" starts from, and the stages of candidates that it compares.
 
 A stage tries values of a parameter on top of the best settings so far. Every choice has a reason
-that holds for any data; ``benchmarks/defaults.py`` measures what it is worth.
+that holds for any data; ``benchmarks/accuracy.py`` measures what it is worth.
 """
 
 from collections.abc import Mapping, Sequence
