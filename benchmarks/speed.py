@@ -482,14 +482,15 @@ def _starting(records):
     rows = [["library", "start", "import", "first fit", "second fit", "limit of the first"]]
     for (library, start), own in runner.grouped(records, "library", "start").items():
         figures = {
-            key: [record[key] for record in own]
+            key: [record[key] for record in own if key in record]
             for key in ("import_seconds", "first_fit_seconds", "second_fit_seconds")
         }
         limit = ""
         if library == OURS:
             first = np.median(figures["first_fit_seconds"])
             limit = judge_limit(first, MAX_FIRST_FIT_SECONDS[start])
-        rows.append([library, start, *map(spread, figures.values()), limit])
+        shown = (spread(each) if each else "" for each in figures.values())
+        rows.append([library, start, *shown, limit])
     return runner.markdown(rows, 2)
 
 
