@@ -57,13 +57,11 @@ plt.show()
 #
 # If a leaf adds the number w to the predictions of its rows, their loss changes by
 # G w + (H + λ) w² / 2, where G and H are the sums of g and h over the rows, and λ (``reg_lambda``)
-# charges for large outputs. This parabola is lowest at
+# charges for large outputs. This parabola is lowest at the first of these two, and what is gained
+# there is half of the second::
 #
-# .. math:: \text{output} = \frac{-G}{H + \lambda}
-#
-# and what is gained there is half of
-#
-# .. math:: \text{similarity} = \frac{G^2}{H + \lambda}
+#     output     = -G / (H + λ)
+#     similarity = G² / (H + λ)
 #
 # The similarity is high if the rows of a leaf are wrong in the same direction: residuals of
 # different signs cancel in G.
@@ -92,10 +90,9 @@ print("their output  ", output(g[:3], h[:3], reg_lambda=1), " = -70 / (3 + 1)")
 # ----------------------
 #
 # A split sends rows with a value below a threshold to the left, the others to the right. What it
-# is worth is its **gain**:
+# is worth is its **gain**::
 #
-# .. math:: \text{gain} = \text{similarity(left)} + \text{similarity(right)} -
-#    \text{similarity(both together)}
+#     gain = similarity(left) + similarity(right) - similarity(both together)
 #
 # Thresholds lie halfway between neighbouring values. With the rows in the order of the feature,
 # the sums of the left side are running sums, and those of the right side are what is left of the
@@ -260,7 +257,7 @@ print("sklboost    ", estimator.predict(X_test[:5]).round(4))
 # -------
 #
 # Now only whether a student passed. The model works with **log-odds** z, which may be any number;
-# the probability is p = 1 / (1 + e\ :sup:`-z`). The loss is the log loss, -log of the probability
+# the probability is p = 1 / (1 + exp(-z)). The loss is the log loss, -log of the probability
 # of what happened. Its slope is again prediction minus truth, p - y, and its Hessian is p (1 - p):
 # a row counts most where the model is in doubt, and little where it is sure. Half of the students
 # passed, so the first guess is p = 0.5, which is z = 0; each row has a residual of 0.5 or -0.5 and
