@@ -52,7 +52,7 @@ format: $(VENV)/.has-lint  ## put the code into the form that lint asks for
 	$(RUN) -m ruff format .
 
 bench: $(VENV)/.has-bench  ## the short benchmarks; the others are in benchmarks/README.md
-	$(RUN) -m benchmarks.run $(ARGS)
+	$(RUN) -m benchmarks.speed $(ARGS)
 
 docs: $(VENV)/.has-docs browser  ## the site: docs/_build/html/index.html; runs every example on the way
 	$(RUN) -m pytest --doctest-modules sklboost

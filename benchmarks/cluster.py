@@ -1,70 +1,84 @@
-"""Training on worker processes beside one process with as many threads, and beside xgboost.dask.
+"""Training on worker processes: measured on this machine, and a formula for many machines.
 
-`python -m benchmarks.cluster` writes `benchmarks/results/cluster.jsonl` and `.md`. A fit of one
-process has two threads; the cluster, on this machine, has two worker processes of one thread each.
-There the rows, in memory of the workers before the time begins, are in as many partitions as there
-are workers. The three take turns, after a fit of two trees each.
+`python -m benchmarks.cluster` compares one process of two threads with two worker processes of one
+thread each, and with xgboost.dask on the same workers. There the rows, in memory of the workers
+before the time begins, are in as many partitions as there are workers. The three take turns, after
+a fit of two trees each.
+
+`python -m benchmarks.cluster scale` compares the formula of the traffic with fits on 2, 3 and 4
+workers, measures what a message costs, takes the time of a row from `results/kernels.jsonl`, and
+computes what 10, 100 and 1,000 workers would take; `docs/explanation/scale.md` explains it.
+
+They write `cluster` and `scale`, each `.jsonl` and `.md`. They need dask, distributed and, for
+the comparison, xgboost.
 """
 
-import argparse
+import contextlib
 import gc
-import json
+import math
 import time
 from statistics import median
+from typing import NamedTuple
 
 import numpy as np
 
-from . import environment, peers
-from .fits import describe, load_float32
-from .measure import test_loss
-from .records import add_output_options, write_results
-from .tables import markdown_lines
+from . import datasets, peers, runner
 
 ONE, CLUSTER, PEER = "sklboost, one process", "sklboost, workers", "xgboost.dask, workers"
 
 
 def main(arguments=None):
-    """Fit in turns, then write the table."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    """Measure what the command line asks for, then write its tables."""
+    parser = runner.parser("benchmarks.cluster", __doc__)
     add = parser.add_argument
-    add("--rows", type=int, default=1_000_000)
+    add("what", nargs="?", choices=("cluster", "scale"), default="cluster")
+    add("--rows", type=int, help="default: 1,000,000; of the fits whose bytes count 50,000")
     add("--features", type=int, default=28)
     add("--trees", type=int, default=100)
     add("--workers", type=int, default=2, help="and threads of the one process")
     add("--repeats", type=int, default=5)
     add("--ways", nargs="+", choices=(ONE, CLUSTER, PEER), default=(ONE, CLUSTER, PEER))
-    add_output_options(parser)
     options = parser.parse_args(arguments)
+    if options.what == "scale":
+        records = _scale(options.rows or 50_000)
+        runner.write_results("scale", records, ("kind",), write_scale, options)
+        return
+    options.rows = options.rows or 1_000_000
     shown = ("way", "repeat", "seconds", "test_loss")
-    write_results("cluster", _records(options), shown, write_table, options)
+    runner.write_results("cluster", _records(options), shown, write_table, options)
 
 
-def _records(options):
+@contextlib.contextmanager
+def _workers(n_workers):
+    """Start worker processes of one thread on this machine; give their client."""
     import distributed
 
-    dataset = load_float32(f"binary-{options.rows}x{options.features}")
-    settings = peers.Settings(n_estimators=options.trees)
-    facts = {
-        **{"kind": "cluster", **environment.describe(), **describe(dataset)},
-        **{"n_workers": options.workers, "settings": settings._asdict()},
-    }
-    facts["versions"]["distributed"] = distributed.__version__
-    own = dict(n_workers=options.workers, threads_per_worker=1, memory_limit=0)
+    own = dict(n_workers=n_workers, threads_per_worker=1, memory_limit=0)
     with (
         distributed.LocalCluster(**own, dashboard_address=":0") as cluster,
         distributed.Client(cluster) as client,
     ):
+        yield client
+
+
+# --- measured -------------------------------------------------------------------------------------
+
+
+def _records(options):
+    dataset = datasets.load(f"binary-{options.rows}x{options.features}").as_float32()
+    settings = peers.Settings(n_estimators=options.trees)
+    facts = {**dataset.facts, "n_workers": options.workers, "settings": settings._asdict()}
+    with _workers(options.workers) as client:
         rows = _persisted(client, dataset, options.workers)
         for way in options.ways:
             _fit(way, client, dataset, rows, settings._replace(n_estimators=2), options.workers)
         for repeat in range(options.repeats):
             first = repeat % len(options.ways)
             for way in (*options.ways[first:], *options.ways[:first]):
-                others = environment.others_seconds()
+                others = runner.others_seconds()
                 measured = _fit(way, client, dataset, rows, settings, options.workers)
-                others = None if others is None else environment.others_seconds() - others
-                when = {"time": environment.now(), "way": way, "repeat": repeat}
-                yield {**facts, **when, **measured, "others_cpu": others}
+                others = None if others is None else runner.others_seconds() - others
+                yield {**facts, "way": way, "repeat": repeat, **measured, "others_cpu": others}
 
 
 def _persisted(client, dataset, n_workers):
@@ -103,22 +117,13 @@ def _fit(way, client, dataset, rows, settings, n_workers):
         found = model.fit_report_
         report = {"phase_seconds": found.seconds, "traffic": found.traffic}
         report["n_threads"] = found.n_threads
-    loss = test_loss(task, dataset.y_test, prediction)
+    loss = peers.held_out_loss(task, dataset.y_test, prediction)
     return {"seconds": seconds, "test_loss": loss, **report}
 
 
-def write_table(lines, table):
-    """Write the medians of the JSON lines in the file `lines` to the file `table`."""
-    records = [json.loads(line) for line in lines.read_text(encoding="utf-8").splitlines()]
-    last = records[-1]
-    kept = [
-        record
-        for record in records
-        if all(record[key] == last[key] for key in ("n_train", "n_workers", "settings"))
-    ]
-    of_way = {}
-    for record in kept:
-        of_way.setdefault(record["way"], []).append(record)
+def write_table(records):
+    """Return the lines of the page `cluster.md`."""
+    of_way = {way: own for (way,), own in runner.grouped(records, "way").items()}
     seconds = {way: median(r["seconds"] for r in found) for way, found in of_way.items()}
     rows = [["way", "fits", "seconds", "least", "most", "over ours on workers", "test loss"]]
     for way, found in of_way.items():
@@ -126,32 +131,237 @@ def write_table(lines, table):
         ratio = f"{seconds[way] / seconds[CLUSTER]:.2f}" if CLUSTER in seconds else ""
         numbers = [f"{number:.2f}" for number in (seconds[way], min(each), max(each))]
         rows.append([way, str(len(found)), *numbers, ratio, f"{found[-1]['test_loss']:.6f}"])
-    text = [
+    last, traffic = records[-1], []
+    if CLUSTER in of_way:
+        of_last = of_way[CLUSTER][-1]
+        sent = [["sent, by all workers", "messages", "bytes"]]
+        sent += [[what, f"{n:,}", f"{size:,}"] for what, (n, size) in of_last["traffic"].items()]
+        spent = ", ".join(f"{name} {own:.2f}" for name, own in of_last["phase_seconds"].items())
+        traffic = ["", *runner.markdown(sent), f"\nSeconds of this fit: {spent}."]
+    return [
         "# Training on worker processes\n",
         f"{last['n_train']:,} rows, {last['n_features']} features, two classes, "
         f"{last['settings']['n_estimators']} trees of depth {last['settings']['max_depth']}. One "
         f"process with {last['n_workers']} threads, and a cluster of {last['n_workers']} worker "
         "processes of one thread each on the same machine, which have the rows in memory. Median "
         "seconds of a fit.\n",
-        *markdown_lines(rows),
-        *_traffic(of_way.get(CLUSTER, ())),
-        f"\nCommit {last['commit']}, {last['machine']['cpu']}, versions "
-        f"{', '.join(' '.join(each) for each in last['versions'].items())}. Written by "
-        "`python -m benchmarks.cluster` from `cluster.jsonl`.",
+        *runner.markdown(rows),
+        *traffic,
+        f"\n{runner.origin(records, 'cluster')} {last['machine']['cpu']}.",
     ]
-    table.write_text("\n".join(text) + "\n", encoding="utf-8")
 
 
-def _traffic(records):
-    """Return lines that tell what the workers sent in the last fit, and its time by phase."""
-    if not records:
-        return []
-    last = records[-1]
-    rows = [["sent, by all workers", "messages", "bytes"]]
-    rows += [[what, f"{n:,}", f"{size:,}"] for what, (n, size) in last["traffic"].items()]
-    spent = ", ".join(f"{phase} {value:.2f}" for phase, value in last["phase_seconds"].items())
-    return ["", *markdown_lines(rows), f"\nSeconds of this fit: {spent}."]
+# --- the formula ----------------------------------------------------------------------------------
+
+BLOCK_ROWS = 4096
+CELL, SCALES, BEST_SPLIT = 8, 16, 64  # bytes of a cell, of a block's scales, of a node's best split
+CLIENT_ROW = 16  # bytes of a row that the client sends: target and raw score
+FEATURES, BINS, DEPTH, TREES = 28, 256, 6, 100
+THREADS = 16  # of a worker, in the model
+LATENCY = 25e-6  # seconds of a message on the network, assumed
+N_WORKERS = (1, 10, 100, 1000)
+N_ROWS = (10**8, 10**9)
+GBITS = (10, 100)
+
+
+class Constants(NamedTuple):
+    """Seconds that were measured."""
+
+    row: float  # of a row and tree, on one thread
+    search: float  # of the split search of a tree, on one thread
+    message: float  # of the processor, to send and receive one
+    cell: float  # to add a cell that has come
+    call: float  # of the client, to ask all workers for a tree
+
+
+def traffic(n_rows, n_workers, n_cells=FEATURES * BINS, depth=DEPTH, nodes=None):
+    """Return for each exchange of a tree the (messages, bytes) that one worker sends.
+
+    `nodes` are the histograms built and the nodes searched. None: those of a full tree.
+    """
+    built, searched = (2 ** (depth - 1), 2**depth - 1) if nodes is None else nodes
+    others = n_workers - 1
+    return {
+        "scales": (others, SCALES * math.ceil(n_rows / BLOCK_ROWS) / n_workers * others),
+        "histograms": (
+            depth * others,
+            CELL * (built * n_cells / n_workers + 1) * others,  # and the sum of all rows
+        ),
+        "splits": (depth * others, BEST_SPLIT * searched * others),
+    }
+
+
+def seconds(n_rows, n_workers, gbit, constants, by_trees=False):
+    """Return the seconds of a tree in its parts; and of the client, once.
+
+    With `by_trees`, as if an exchange were made of log2(n) rounds of one message instead of
+    messages to all; the bytes are the same.
+    """
+    sent = traffic(n_rows, n_workers)
+    n_messages = sum(count for count, _ in sent.values())
+    n_exchanges = 1 + 2 * DEPTH if n_workers > 1 else 0
+    rounds = n_exchanges
+    if by_trees and n_workers > 1:
+        rounds *= math.ceil(math.log2(n_workers))
+        n_messages = rounds
+    added = sent["histograms"][1] / CELL  # as many cells come as go
+    return {
+        "rows": n_rows * constants.row / (n_workers * THREADS),
+        "search": constants.search / (n_workers * THREADS),
+        "adding": added * constants.cell,
+        "messages": n_messages * constants.message + rounds * LATENCY,
+        "call": constants.call if n_workers > 1 else 0.0,
+        "bytes": 8 * sum(size for _, size in sent.values()) / (gbit * 1e9),
+        "client": 0.0 if n_workers == 1 else 8 * CLIENT_ROW * n_rows / (gbit * 1e9),
+    }
+
+
+def best_number(n_rows, constants):
+    """Return of how many workers the rows and the messages of a tree take least time together."""
+    of_rows = n_rows * constants.row / THREADS
+    return max(1, round(math.sqrt(of_rows / ((1 + 2 * DEPTH) * constants.message))))
+
+
+def _scale(n_rows):
+    checks = [_check(n_workers, n_rows) for n_workers in (2, 3, 4)]
+    for check, _ in checks:
+        yield {"kind": "traffic", **check}
+    constants = _constants(*zip(*(probed for _, probed in checks), strict=True))
+    yield {"kind": "constants", **constants._asdict(), "latency": LATENCY}
+    for n_rows in N_ROWS:
+        yield {"kind": "best", "n_rows": n_rows, "n_workers": best_number(n_rows, constants)}
+        for gbit in GBITS:
+            for n_workers in N_WORKERS:
+                job = {"n_rows": n_rows, "gbit": gbit, "n_workers": n_workers}
+                for by_trees in (False, True) if n_workers > 1 else (False,):
+                    parts = seconds(n_rows, n_workers, gbit, constants, by_trees)
+                    client = parts.pop("client")
+                    total = {"fit": TREES * sum(parts.values()) + client, "client": client}
+                    yield {"kind": "model", **job, "by_trees": by_trees, **parts, **total}
+
+
+class Probe:
+    """Exchanges small messages, on a worker."""
+
+    def __init__(self, peers):
+        self.peers = peers
+
+    def exchange(self, n_times):
+        """Return the seconds of the processor for a message."""
+        parts = [np.zeros(64, dtype=np.uint8)] * self.peers.size
+        start = time.thread_time()
+        for _ in range(n_times):
+            self.peers.all_to_all(parts)
+        return (time.thread_time() - start) / max(1, n_times) / (self.peers.size - 1)
+
+
+def _check(n_workers, n_rows):
+    """Fit on worker processes; return its traffic beside the formula's, and seconds of messages."""
+    import dask.array as da
+
+    from sklboost.distributed.crew import Crew
+
+    dataset = datasets.load(f"binary-{n_rows}x{FEATURES}").as_float32()
+    with _workers(n_workers) as client:
+        X, y = dataset.X_train, dataset.y_train
+        rows = da.from_array(X, chunks=(-(-n_rows // n_workers), FEATURES))
+        settings = peers.Settings(n_estimators=10, max_depth=DEPTH, max_bin=BINS)
+        model = peers.make_estimator("sklboost", settings, "binary", 1)
+        report = model.fit(rows, y).fit_report_
+        crew = Crew(client)
+        crew.start(Probe, dict.fromkeys(crew.workers(), ()))
+        crew.call("exchange", 100)
+        message = median(spent for _ in range(5) for spent in crew.call("exchange", 500))
+        calls = []
+        for _ in range(100):
+            start = time.perf_counter()
+            crew.call("exchange", 0)
+            calls.append(time.perf_counter() - start)
+        crew.stop()
+    per_tree = {
+        what: [count / n_workers / 10 for count in counts]
+        for what, counts in report.traffic.items()
+    }
+    searched = per_tree["splits"][1] / BEST_SPLIT / (n_workers - 1)
+    full = traffic(n_rows, n_workers, report.n_bins)
+    check = {"n_workers": n_workers, "n_rows": n_rows, "n_bins": report.n_bins}
+    check |= {"measured": per_tree, "full_trees": full, "searched": searched}
+    return check, (message, median(calls))
+
+
+def _constants(messages, calls):
+    """Return the measured constants."""
+    fits, searches = [], []
+    for record in runner.read(runner.RESULTS / "kernels.jsonl"):
+        job = record["kind"], record.get("workload"), record.get("library"), record.get("threads")
+        if job == ("phases", "binary-1000000x28", "sklboost", 1):
+            fits.append(record["fit_seconds"])  # of a plain fit beside the one by phases
+            searches.append(record["phase_seconds"]["split search"])
+    search = median(searches) / TREES
+    cells = np.arange(FEATURES * BINS, dtype=np.int64)
+    sums, spent = np.zeros_like(cells), []
+    for _ in range(200):
+        start = time.thread_time()
+        sums += cells
+        spent.append(time.thread_time() - start)
+    return Constants(
+        row=(median(fits) / TREES - search) / 10**6,
+        search=search,
+        message=median(messages),
+        cell=median(spent) / len(cells),
+        call=median(calls),
+    )
+
+
+def write_scale(records):
+    """Return the lines of the page `scale.md`."""
+    kinds = {kind: own for (kind,), own in runner.grouped(records, "kind").items()}
+    found = kinds["constants"][-1]
+    checks = [["workers", "exchange", "messages", "formula", "bytes", "formula, full trees"]]
+    for check in kinds["traffic"]:
+        for what, (n, size) in check["full_trees"].items():
+            own = check["measured"][what]
+            numbers = (f"{value:,.0f}" for value in (own[0], n, own[1], size))
+            checks.append([str(check["n_workers"]), what, *numbers])
+    parts = ("rows", "adding", "messages", "call", "bytes")
+    model = [["rows", "Gbit/s", "workers", *(f"{part}, ms" for part in parts), "client, s"]]
+    model[0] += ["fit, s", "fit, s, by trees"]
+    by_trees = {_job(each): each["fit"] for each in kinds["model"] if each["by_trees"]}
+    for each in (each for each in kinds["model"] if not each["by_trees"]):
+        other = by_trees.get(_job(each))
+        model.append(
+            [
+                *(f"{value:,}" for value in _job(each)),
+                *(f"{1000 * each[part]:,.2f}" for part in parts),
+                f"{each['client']:.1f}",
+                f"{each['fit']:,.1f}",
+                "" if other is None else f"{other:,.1f}",
+            ]
+        )
+    return [
+        "# Training on many workers\n",
+        "What one worker sends for a tree, measured in fits of "
+        f"{kinds['traffic'][0]['n_rows']:,} rows, and by the "
+        "[formula](../../docs/explanation/scale.md), in which all trees are full.\n",
+        *runner.markdown(checks, 2),
+        f"\nThe model: {FEATURES} features of {BINS} bins, {TREES} trees of depth {DEPTH}, workers "
+        f"of {THREADS} threads. {1e9 * found['row']:.1f} ns a row and tree on a thread, "
+        f"{1e6 * found['message']:.1f} µs of the processor a message, "
+        f"{1e9 * found['cell']:.2f} ns a cell added, {1e3 * found['call']:.1f} ms a call of the "
+        f"client, {1e6 * found['latency']:.0f} µs latency "
+        "(assumed). Milliseconds of a tree; seconds that the client takes to send targets; seconds "
+        "of a fit, and if messages went by trees of workers.\n",
+        *runner.markdown(model, 0),
+        "\nRows and messages of a tree take least time together with "
+        + ", ".join(f"{e['n_workers']} workers for {e['n_rows']:,} rows" for e in kinds["best"])
+        + ".",
+        f"\n{runner.origin(kinds['constants'], 'cluster scale')}",
+    ]
+
+
+def _job(record):
+    return record["n_rows"], record["gbit"], record["n_workers"]
 
 
 if __name__ == "__main__":
-    main()
+    runner.start(main)

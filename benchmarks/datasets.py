@@ -54,6 +54,22 @@ class Dataset(NamedTuple):
             "n_features": self.X_train.shape[1],
         }
 
+    def cut(self, most_train, most_test):
+        """Return a data set with at most so many rows; they are in random order."""
+        return self._replace(
+            X_train=self.X_train[:most_train],
+            y_train=self.y_train[:most_train],
+            X_test=self.X_test[:most_test],
+            y_test=self.y_test[:most_test],
+        )
+
+    def as_float32(self):
+        """Return C-contiguous float32, whatever the file holds: what timed fits are given."""
+        return self._replace(
+            X_train=np.ascontiguousarray(self.X_train, dtype=np.float32),
+            X_test=np.ascontiguousarray(self.X_test, dtype=np.float32),
+        )
+
 
 class NoDataError(FileNotFoundError):
     """The real data sets, which are not part of the repository, are not where they should be."""

@@ -1,4 +1,4 @@
-"""The one table of equivalent parameters: the same settings, spelt for every library.
+"""The libraries: the same settings, spelt for each of them, and a fit that is timed and judged.
 
 Everything that makes two libraries differ in what they compute is set or explained here. No
 library stops early, subsamples, or prints. Libraries are imported when first used, so that
@@ -6,11 +6,16 @@ start-up can be measured and a missing peer does not matter.
 """
 
 import contextlib
+import gc
 import importlib
 import importlib.util
 import math
+import time
+import warnings
 from collections.abc import Callable
 from typing import NamedTuple
+
+import numpy as np
 
 
 class Settings(NamedTuple):
@@ -213,15 +218,17 @@ def same_softmax_step(settings, library, n_classes):
     )
 
 
-def make_estimator(library, settings, task, n_threads, seed=0, **changes):
+def make_estimator(library, settings, task, n_threads, seed=0, left_out=(), **changes):
     """Return an unfitted estimator of `library` for `task`, equivalent to its peers.
 
-    Without settings (None) it is at the library's defaults. `changes` are parameters in the
-    library's own words, which come last.
+    Without settings (None) it is at the library's defaults, as are the parameters `left_out`.
+    `changes` are parameters in the library's own words, which come last.
     """
     spec = LIBRARIES[library]
     parameters = {} if settings is None else spec.parameters(settings, task)
     parameters |= {spec.seed: seed} | changes
+    for name in left_out:
+        parameters.pop(name, None)
     if spec.threads is not None:
         parameters[spec.threads] = n_threads
     name = spec.regressor if task == "regression" else spec.classifier
@@ -236,15 +243,26 @@ def predict(library, model, X, task, n_threads):
     return function(X)
 
 
-def thread_limit(library, n_threads):
-    """Return the context in which to fit and predict, for libraries without a parameter."""
-    if LIBRARIES[library].threads is not None:
-        return contextlib.nullcontext()
-    from threadpoolctl import threadpool_limits
+@contextlib.contextmanager
+def quiet(library, n_threads):
+    """Limit the threads of a library without a parameter for them, and keep some quiet.
 
-    # threadpoolctl limits the OpenMP pools that are loaded, so load the library's first.
-    importlib.import_module(LIBRARIES[library].module)
-    return threadpool_limits(limits=n_threads, user_api="openmp")
+    LightGBM names the columns of an array, then warns that arrays have no names; and in version 4.7
+    that `eval_set`, which older ones know alone, will go. sklboost counts rows with a category that
+    no training row has, which a split may leave in the test part alone.
+    """
+    limit = contextlib.nullcontext()
+    if LIBRARIES[library].threads is None:
+        from threadpoolctl import threadpool_limits
+
+        # threadpoolctl limits the OpenMP pools that are loaded, so load the library's first.
+        importlib.import_module(LIBRARIES[library].module)
+        limit = threadpool_limits(limits=n_threads, user_api="openmp")
+    with limit, warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="X has categories that no row of the training")
+        warnings.filterwarnings("ignore", message="X does not have valid feature names")
+        warnings.filterwarnings("ignore", message="The argument 'eval_set' is deprecated")
+        yield
 
 
 def is_installed(library):
@@ -262,3 +280,55 @@ def choose(names):
         if not is_installed(name):
             print(f"{name} is not installed: left out")
     return [name for name in names if is_installed(name)]
+
+
+# --- a fit, timed and judged ----------------------------------------------------------------------
+
+
+def fit_and_predict(library, dataset, settings, n_threads, seed=0, **changes):
+    """Fit a new model on the train rows and predict the test rows, timing both.
+
+    The fit includes all that a user's call does: validation, binning, XGBoost's DMatrix. Processor
+    seconds are those of all threads. `changes` are parameters besides the settings (None: the
+    library's defaults), in the library's own words.
+
+    Returns
+    -------
+    dict
+        ``fit_seconds``, ``fit_cpu_seconds``, ``predict_seconds``, ``test_loss``.
+    """
+    model = make_estimator(library, settings, dataset.task, n_threads, seed, **changes)
+    gc.collect()
+    with quiet(library, n_threads):
+        start, cpu_start = time.perf_counter(), time.process_time()
+        model.fit(dataset.X_train, dataset.y_train)
+        fitted, cpu_seconds = time.perf_counter(), time.process_time() - cpu_start
+        prediction = predict(library, model, dataset.X_test, dataset.task, n_threads)
+        predicted = time.perf_counter()
+    return {
+        "fit_seconds": fitted - start,
+        "fit_cpu_seconds": cpu_seconds,
+        "predict_seconds": predicted - fitted,
+        "test_loss": held_out_loss(dataset.task, dataset.y_test, prediction),
+    }
+
+
+def fit(library, dataset, settings, n_threads):
+    """Return a model fitted on the train rows."""
+    model = make_estimator(library, settings, dataset.task, n_threads)
+    with quiet(library, n_threads):
+        return model.fit(dataset.X_train, dataset.y_train)
+
+
+def warm_up(library, dataset, settings, n_threads, **changes):
+    """Fit two trees on all rows: imports, compiles, starts threads, touches the data."""
+    fit_and_predict(library, dataset, settings._replace(n_estimators=2), n_threads, **changes)
+
+
+def held_out_loss(task, y, prediction):
+    """Return the root mean squared error (regression) or the mean log loss, in float64."""
+    prediction = np.asarray(prediction, dtype=np.float64)
+    if task == "regression":
+        return float(np.sqrt(np.mean((y - prediction.ravel()) ** 2)))
+    of_truth = prediction[np.arange(len(y)), y]
+    return float(-np.mean(np.log(np.clip(of_truth, 1e-15, 1.0))))

@@ -3,22 +3,17 @@
 100 trees of depth 6, 28 features, and one raw score; each library explains its own trees. Those of
 CatBoost are symmetric, its default, for which it has an algorithm of their own.
 
-Run `python -m benchmarks.shap_values`; it writes `benchmarks/results/shap.jsonl` and `shap.md`.
+Run `python -m benchmarks.shap_values`; it writes `shap.jsonl` and `shap.md`.
 """
 
-import argparse
-import json
 import time
 from functools import partial
 
 import numpy as np
 
-from . import datasets, environment, measure, peers
-from .records import add_output_options, write_results
-from .tables import markdown_lines
-from .turns import Options, take_turns
+from . import datasets, peers, runner
+from .runner import OURS
 
-OURS = "sklboost"
 CALLS = {  # what is computed -> the libraries that compute it
     "values": (OURS, "xgboost", "lightgbm", "catboost_symmetric"),
     "interactions": (OURS, "xgboost"),
@@ -30,23 +25,28 @@ N_ROWS, N_BACKGROUNDS = 2_000, 100
 
 def main(arguments=None):
     """Measure all calls, then write the table."""
-    options = _parse(arguments)
+    parser = runner.parser("benchmarks.shap_values", __doc__)
+    add = parser.add_argument
+    add("--dataset", default="binary-20000x28")
+    add("--repeats", type=int, default=15)
+    add("--threads", type=int, nargs="+", default=[1, 2])
+    options = parser.parse_args(arguments)
     shown = ("kind", "threads", "library", "seconds")
-    write_results("shap", _records(options), shown, write_table, options)
+    runner.write_results("shap", _records(options), shown, write_table, options)
 
 
 def _records(options):
     dataset = datasets.load(options.dataset)
-    constant = environment.describe() | {"settings": SETTINGS._asdict(), "dataset": dataset.name}
-    libraries = peers.choose(list(CALLS["values"]))
+    libraries = peers.choose(CALLS["values"])
     for n_threads in options.threads:
-        models = {name: measure.fit(name, dataset, SETTINGS, n_threads) for name in libraries}
+        models = {name: peers.fit(name, dataset, SETTINGS, n_threads) for name in libraries}
         for kind, known in CALLS.items():
-            turns = Options([name for name in libraries if name in known], options.repeats, 120.0)
+            names = [name for name in libraries if name in known]
+            turns = runner.Options(names, options.repeats, 120.0)
             turn_of = partial(_explain, models, dataset.X_test[:N_ROWS], n_threads, kind)
-            for turn in take_turns(turns, turn_of):
-                common = {"kind": kind, "time": environment.now(), "threads": n_threads}
-                yield common | constant | turn
+            for turn in runner.take_turns(turns, turn_of):
+                facts = {"settings": SETTINGS._asdict(), "dataset": dataset.name}
+                yield {"kind": kind, "threads": n_threads, **facts, **turn}
 
 
 def _explain(models, X, n_threads, kind, library, repeat):
@@ -60,7 +60,7 @@ def _explain(models, X, n_threads, kind, library, repeat):
     call = partial(explain, models[library], X, kind, n_threads)
     if repeat == 0:
         call()  # what is compiled, or fetched, at the first call only
-    with measure.quiet(library, n_threads):
+    with peers.quiet(library, n_threads):
         start, cpu_start = time.perf_counter(), time.process_time()
         call()
         stop, cpu_stop = time.perf_counter(), time.process_time()
@@ -91,48 +91,33 @@ def _catboost(model, X, kind, n_threads):
     return model.get_feature_importance(pool, type="ShapValues", thread_count=n_threads)
 
 
-def write_table(lines, table):
-    """Write medians, and the peers' over ours, of the JSON lines in the file `lines` to `table`."""
-    seconds = {}  # {(kind, threads): {library: seconds of all turns}}
-    for record in map(json.loads, lines.read_text(encoding="utf-8").splitlines()):
-        own = seconds.setdefault((record["kind"], record["threads"]), {})
-        own.setdefault(record["library"], []).append(record["seconds"])
+def write_table(records):
+    """Return the lines of the page `shap.md`."""
     libraries = CALLS["values"]
     head = ["call", "threads"]
     head += [f"{name}, ms" for name in libraries] + [f"{name} / ours" for name in libraries[1:]]
     rows = [head]
-    for (kind, threads), known in seconds.items():
-        medians = {name: np.median(own) for name, own in known.items()}
+    for (kind, n_threads), own in runner.grouped(records, "kind", "threads").items():
+        medians = {
+            name: np.median([record["seconds"] for record in turns])
+            for (name,), turns in runner.grouped(own, "library").items()
+        }
         times = [f"{1e3 * medians[name]:.1f}" if name in medians else "" for name in libraries]
         ratios = [
             f"{medians[name] / medians[OURS]:.1f}" if name in medians else ""
             for name in libraries[1:]
         ]
-        rows.append([kind, str(threads), *times, *ratios])
-    table.write_text("\n".join([_introduction(record), *markdown_lines(rows)]) + "\n", "utf-8")
-
-
-def _introduction(last):
-    settings = last["settings"]
-    versions = ", ".join(f"{name} {version}" for name, version in last["versions"].items())
-    return (
-        "# SHAP values\n\n"
-        f"{N_ROWS:,} rows of {last['dataset']}, {settings['n_estimators']} trees of depth "
-        f"{settings['max_depth']}. Milliseconds of one call, medians of turns. CatBoost's trees "
-        f"are symmetric.\n\nCommit {last['commit']}; {versions}. Written by "
-        "`python -m benchmarks.shap_values` from `shap.jsonl`.\n"
-    )
-
-
-def _parse(arguments):
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.shap_values", description=__doc__)
-    add = parser.add_argument
-    add("--dataset", default="binary-20000x28")
-    add("--repeats", type=int, default=15)
-    add("--threads", type=int, nargs="+", default=[1, 2])
-    add_output_options(parser)
-    return parser.parse_args(arguments)
+        rows.append([kind, str(n_threads), *times, *ratios])
+    last = records[-1]
+    return [
+        "# SHAP values\n",
+        f"{N_ROWS:,} rows of {last['dataset']}, {last['settings']['n_estimators']} trees of depth "
+        f"{last['settings']['max_depth']}. Milliseconds of one call, medians of turns. CatBoost's "
+        "trees are symmetric.\n",
+        *runner.markdown(rows),
+        f"\n{runner.origin(records, 'shap_values')}",
+    ]
 
 
 if __name__ == "__main__":
-    main()
+    runner.start(main)

@@ -5,12 +5,10 @@ events in proportion; of the largest, 2,000 rows are drawn for training and 1,00
 Categories are 0 and 1 for each level, missing numbers the median. Boosters have 100 trees, learning
 rate 0.1, depth 3, one thread, nothing tuned.
 
-Run `python -m benchmarks.survival`; it writes `benchmarks/results/survival.jsonl` and `.md`. It
-needs scikit-survival, lifelines and xgboost.
+Run `python -m benchmarks.survival`; it writes `survival.jsonl` and `.md`. It needs scikit-survival,
+lifelines and xgboost.
 """
 
-import argparse
-import json
 import time
 import warnings
 
@@ -20,9 +18,7 @@ from sklearn.model_selection import train_test_split
 
 from sklboost import XGBSurvivalLite
 
-from . import environment
-from .records import add_output_options, write_results
-from .tables import markdown_lines
+from . import runner
 
 DATASETS = ("gbsg2", "whas500", "veterans_lung_cancer", "aids", "flchain")
 SETTINGS = dict(n_estimators=100, learning_rate=0.1, max_depth=3)
@@ -108,22 +104,13 @@ def xgboost(X, y):
 
 
 MODELS = {
-    "ours": ours,
-    "ours_efron": ours_efron,
-    "ours_aft": ours_aft,
-    "gradient_boosting": gradient_boosting,
-    "xgboost": xgboost,
-    "random_forest": random_forest,
-    "cox_model": cox_model,
-}
-NAMES = {
-    "ours": "sklboost, `survival:cox`",
-    "ours_efron": 'sklboost, `ties="efron"`',
-    "ours_aft": "sklboost, `survival:aft`",
-    "gradient_boosting": "scikit-survival, gradient boosting",
-    "xgboost": "XGBoost, `survival:cox`",
-    "random_forest": "scikit-survival, random forest",
-    "cox_model": "scikit-survival, linear Cox model",
+    ours: "sklboost, `survival:cox`",
+    ours_efron: 'sklboost, `ties="efron"`',
+    ours_aft: "sklboost, `survival:aft`",
+    gradient_boosting: "scikit-survival, gradient boosting",
+    xgboost: "XGBoost, `survival:cox`",
+    random_forest: "scikit-survival, random forest",
+    cox_model: "scikit-survival, linear Cox model",
 }
 
 
@@ -132,37 +119,33 @@ NAMES = {
 
 def main(arguments=None):
     """Fit every model to every split of every data set; then write the table."""
-    environment.sleep_when_idle()
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.survival", description=__doc__)
+    runner.sleep_when_idle()
+    parser = runner.parser("benchmarks.survival", __doc__)
     parser.add_argument("--datasets", nargs="+", default=DATASETS)
     parser.add_argument("--seeds", type=int, default=20, help="splits of each data set")
-    add_output_options(parser)
     options = parser.parse_args(arguments)
     shown = ("dataset", "seed", "model", "concordance", "brier_score")
-    write_results("survival", _records(options), shown, write_table, options)
+    runner.write_results("survival", _records(options), shown, write_table, options)
 
 
 def _records(options):
-    constant = environment.describe() | {"settings": SETTINGS}
     for name in options.datasets:
         for seed in range(options.seeds):
             X, y, X_test, y_test = load(name, seed)
-            for model, fit in MODELS.items():
+            for fit in MODELS:
                 begin = time.process_time()
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore")
                     risk, functions = fit(X, y)
                 seconds = time.process_time() - begin
                 yield {
-                    "kind": "survival",
-                    "time": environment.now(),
-                    **constant,
+                    "settings": SETTINGS,
                     "dataset": name,
                     "n_train": len(X),
                     "n_test": len(X_test),
                     "events": float(y["event"].mean()),
                     "seed": seed,
-                    "model": model,
+                    "model": fit.__name__,
                     **_scores(risk(X_test), functions(X_test), y, y_test),
                     "cpu_seconds": seconds,
                 }
@@ -203,53 +186,32 @@ def _scores(risk, functions, y, y_test):
 # --- the table ------------------------------------------------------------------------------------
 
 
-def write_table(lines, table):
-    """Write the table of the JSON lines in the file `lines` to the file `table`."""
-    records = [json.loads(line) for line in lines.read_text(encoding="utf-8").splitlines()]
+def write_table(records):
+    """Return the lines of the page `survival.md`."""
+    names = {fit.__name__: name for fit, name in MODELS.items()}
     rows = [["data set", "model", "concordance", "± s.e.", "integrated Brier score", "± s.e."]]
-    rows[0] += ["processor seconds"]
-    for dataset in dict.fromkeys(record["dataset"] for record in records):
-        for model, name in NAMES.items():
-            own = {
-                record["seed"]: record
-                for record in records
-                if (record["dataset"], record["model"]) == (dataset, model)
-            }
-            if own:
-                rows.append([dataset, name, *_cells(list(own.values()))])
-    last, off = records[-1], max(_difference(record) for record in records)
-    n_splits = 1 + max(record["seed"] for record in records)
-    versions = ", ".join(f"{name} {version}" for name, version in last["versions"].items())
-    introduction = (
-        "# Survival times\n\n"
-        f"Means over {n_splits} random splits of the data sets that come with scikit-survival, a "
-        "third of the rows held out (of flchain 2,000 rows to train and 1,000 to test, without the "
-        "cause of death). Boosters have 100 trees, learning rate 0.1 and depth 3, the forest 100 "
-        "trees of 15 rows a leaf; nothing is tuned. XGBoost has no survival functions: its "
-        "risks get scikit-survival's Breslow estimator.\n\n"
+    rows[0].append("processor seconds")
+    for (dataset, model), own in runner.grouped(records, "dataset", "model").items():
+        row = [dataset, names[model]]
+        for key in ("concordance", "brier_score"):
+            row += runner.cells(*runner.mean_and_error(record[key] for record in own))
+        rows.append([*row, f"{np.median([record['cpu_seconds'] for record in own]):.2f}"])
+    off = max(abs(r["concordance"] - r["concordance_of_scikit_survival"]) for r in records)
+    return [
+        "# Survival times\n",
+        f"Means over {len({record['seed'] for record in records})} random splits of the data sets "
+        "that come with scikit-survival, a third of the rows held out (of flchain 2,000 rows to "
+        "train and 1,000 to test, without the cause of death). Boosters have 100 trees, learning "
+        "rate 0.1 and depth 3, the forest 100 trees of 15 rows a leaf; nothing is tuned. XGBoost "
+        "has no survival functions: its risks get scikit-survival's Breslow estimator.\n",
         "Concordance: greater is better, 0.5 is chance. Integrated Brier score (of "
         "scikit-survival, between the tenth and the eightieth percentile of the events): smaller "
         "is better. Standard errors are over the splits, which share rows. Processor seconds of a "
-        f"fit, medians.\n\nOur concordance differs from scikit-survival's by {off:.1g} at most.\n\n"
-        f"Commit {last['commit']}; {versions}. Written by `python -m benchmarks.survival` from "
-        "`survival.jsonl`.\n"
-    )
-    text = "\n".join([introduction, *markdown_lines(rows, [True, True])])
-    table.write_text(f"{text}\n", encoding="utf-8")
-
-
-def _difference(record):
-    return abs(record["concordance"] - record["concordance_of_scikit_survival"])
-
-
-def _cells(records):
-    cells = []
-    for key in ("concordance", "brier_score"):
-        values = np.array([record[key] for record in records])
-        error = np.std(values, ddof=1) / np.sqrt(len(values)) if len(values) > 1 else np.nan
-        cells += [f"{values.mean():.4f}", f"{error:.4f}"]
-    return [*cells, f"{np.median([record['cpu_seconds'] for record in records]):.2f}"]
+        f"fit, medians. Our concordance differs from scikit-survival's by {off:.1g} at most.\n",
+        *runner.markdown(rows, 2),
+        f"\n{runner.origin(records, 'survival')}",
+    ]
 
 
 if __name__ == "__main__":
-    main()
+    runner.start(main)

@@ -21,7 +21,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import betabinom
 from sklearn.model_selection import KFold
 
-from benchmarks.intervals import Fitted
+from benchmarks.distributions import Fitted
 from sklboost import (
     XGBClassifierLite,
     XGBDistributionLite,

@@ -13,7 +13,8 @@ TOPICS = sorted({path.parent.name for path in SCRIPTS} - {FOLDER.name})
 
 
 # One of each topic, and the first one; the others are for the slow tier.
-QUICK = {"first_model", "constraints", "quantile_bands", "early_stopping", "shap_values"}
+QUICK = {"first_model", "method_in_150_lines"}
+QUICK |= {"constraints", "quantile_bands", "early_stopping", "shap_values"}
 
 
 def test_there_are_examples():

@@ -23,7 +23,7 @@ DRAWINGS = {
     "splits": tree.draw_splits,
     "tree": tree.draw_tree,
     "walk": walk.draw,
-    "speed": lambda: speed.draw(ROOT / "benchmarks" / "results" / "speed-zen4.jsonl"),
+    "speed": lambda: speed.draw(ROOT / "benchmarks" / "results" / "speed.jsonl"),
 }
 
 

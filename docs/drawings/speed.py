@@ -1,4 +1,4 @@
-"""How long a fit takes, from the lines of benchmarks/results/speed-zen4.jsonl.
+"""How long a fit takes, from the lines of benchmarks/results/speed.jsonl.
 
 The medians of the table in README.md: binary log loss, 28 features, 100 trees of depth 6, two
 threads.

@@ -9,26 +9,11 @@ import pytest
 from sklearn.datasets import load_iris
 
 import benchmarks
-from benchmarks import (
-    datasets,
-    environment,
-    floor,
-    kernels,
-    more_than_memory_child,
-    peers,
-    phases,
-    searches,
-    workloads,
-)
-from benchmarks.fits import load_float32
-from benchmarks.model_forms import FORMS
-from benchmarks.turns import Options, goes_on, more_for_small, take_turns
+from benchmarks import accuracy, datasets, kernels, memory, model_files, peers, runner, speed
 
 NAMES = ["sklboost", "xgboost", "catboost"]
-TINY = workloads.Workload(
-    "tiny", "binary-2000x5", threads=(1,), settings=peers.Settings(n_estimators=2, max_depth=3)
-)
-ONCE = Options(["sklboost"], repeats=1, budget=60.0)
+TINY = "binary-2000x5"
+ONCE = runner.Options(["sklboost"], repeats=1, budget=60.0)
 
 
 def test_every_module_can_be_imported_and_tells_what_it_does():
@@ -42,9 +27,9 @@ def test_every_module_can_be_imported_and_tells_what_it_does():
 def test_each_repeat_begins_with_another_library_and_tells_how_long_two_threads_take_to_meet(
     monkeypatch,
 ):
-    monkeypatch.setattr(environment, "n_cores", lambda: 2)
-    options = Options(NAMES, repeats=3, budget=100.0)
-    turns = list(take_turns(options, lambda library, repeat: {"seen": (library, repeat)}))
+    monkeypatch.setattr(runner, "n_cores", lambda: 2)
+    options = runner.Options(NAMES, repeats=3, budget=100.0)
+    turns = list(runner.take_turns(options, lambda library, repeat: {"seen": (library, repeat)}))
     assert [turn["library"] for turn in turns] == [
         *("sklboost", "xgboost", "catboost"),
         *("xgboost", "catboost", "sklboost"),
@@ -63,7 +48,7 @@ def test_without_time_ours_and_the_fastest_peers_have_three_turns(ours):
     spent = {name: [] for name in seconds}
     for _ in range(9):
         for name in seconds:
-            if goes_on(name, spent, budget=0.0):
+            if runner.goes_on(name, spent, budget=0.0):
                 spent[name].append(seconds[name])
     n_turns = {name: len(turns) for name, turns in spent.items()}
     assert n_turns == dict.fromkeys(seconds, 3) | {"catboost": 1}
@@ -71,11 +56,11 @@ def test_without_time_ours_and_the_fastest_peers_have_three_turns(ours):
 
 def test_nobody_begins_a_turn_that_would_exceed_the_budget():
     spent = {"sklboost": [1.0], "xgboost": [4.0, 4.0, 4.0]}
-    assert goes_on("xgboost", spent, budget=16.0)
-    assert not goes_on("xgboost", spent, budget=15.9)
-    options = Options(NAMES, repeats=3, budget=1.0)
-    assert more_for_small(options, 10_000).repeats > 3  # small fits are repeated more often
-    assert more_for_small(options, 10_001) == options
+    assert runner.goes_on("xgboost", spent, budget=16.0)
+    assert not runner.goes_on("xgboost", spent, budget=15.9)
+    options = runner.Options(NAMES, repeats=3, budget=1.0)
+    assert runner.more_for_small(options, 10_000).repeats > 3  # small fits are repeated more often
+    assert runner.more_for_small(options, 10_001) == options
 
 
 # --- what takes its time
@@ -85,35 +70,35 @@ def test_phases_grow_the_trees_of_a_plain_fit_or_are_out_of_date(monkeypatch):
     dataset = datasets.load("binary-2000x5")
     for n_threads, growth in ((1, "lossguide"), (2, "depthwise")):
         settings = peers.Settings(n_estimators=2, max_depth=3, grow_policy=growth)
-        seconds = phases.compare_with_fit(dataset, settings, n_threads, "sklboost")
+        seconds = kernels.compare_with_fit(dataset, settings, n_threads, "sklboost")
         assert seconds["fit_seconds"] > 0.0
         assert {"cut points", "root histogram", "leaf values"} < set(seconds["phase_seconds"])
-    monkeypatch.setattr(phases, "finish_by_phase", lambda *arguments: None)
-    with pytest.raises(RuntimeError, match=r"bring benchmarks/phases\.py up to date"):
-        phases.compare_with_fit(dataset, settings, 1, "sklboost")
+    monkeypatch.setattr(kernels, "finish_by_phase", lambda *arguments: None)
+    with pytest.raises(RuntimeError, match=r"bring benchmarks/kernels\.py up to date"):
+        kernels.compare_with_fit(dataset, settings, 1, "sklboost")
 
 
 @pytest.mark.slow
 def test_kernels_are_measured_one_by_one_and_against_the_least_that_a_fit_needs():
-    records = list(kernels.measure_kernels(TINY, ONCE))
+    dataset, settings = datasets.load(TINY), peers.Settings(n_estimators=2, max_depth=3)
+    records = list(kernels.measure_kernels(dataset, settings, 1, ONCE))
     names = {record["kernel"] for record in records}
     assert {"binning", "routing, all rows", "leaf values", "prediction"} < names
     assert all(record["nanoseconds"] > 0.0 for record in records)
-    (record,) = floor.measure_floor(TINY, ONCE)
-    n_rows = len(datasets.load(TINY.dataset).X_train)
-    updates = n_rows * 5 * (1 + 3 / 2) * 2
+    (record,) = kernels.measure_floor(dataset, settings, 1, ONCE)
+    updates = len(dataset.X_train) * 5 * (1 + 3 / 2) * 2
     assert record["floor_seconds"] * 1e9 == pytest.approx(updates * record["update_nanoseconds"])
 
 
 def test_a_search_in_threads_finds_what_one_in_processes_does():
     libraries = ["sklboost", "xgboost", "hist_gb", "lightgbm_quantized"]
-    assert searches.variants(libraries) == [
+    assert speed.search_variants(libraries) == [
         *libraries,
         *("sklboost threading", "xgboost threading", "sklboost bin_features"),
     ]
-    dataset, settings = load_float32("binary-300x3"), peers.Settings(n_estimators=3)
+    dataset, settings = datasets.load("binary-300x3").as_float32(), peers.Settings(n_estimators=3)
     turns = [
-        searches.time_search(dataset, settings, n_workers, variant)
+        speed.time_search(dataset, settings, n_workers, variant)
         for n_workers, variant in [(1, "sklboost"), (2, "sklboost threading")]
     ]
     assert turns[0]["search_loss"] == turns[1]["search_loss"]
@@ -123,7 +108,7 @@ def test_a_search_in_threads_finds_what_one_in_processes_does():
 def test_every_form_of_a_model_file_gives_back_the_model(tmp_path):
     X, y = load_iris(return_X_y=True)
     models = {}
-    for name, form in FORMS.items():
+    for name, form in model_files.FORMS.items():
         if form.library not in models:
             estimator = peers.make_estimator(
                 form.library, peers.Settings(n_estimators=3), "binary", 1
@@ -140,14 +125,24 @@ def test_every_form_of_a_model_file_gives_back_the_model(tmp_path):
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the limit is one of Linux")
 def test_steps_within_a_limit_of_memory_have_the_model_of_a_fit_in_memory(tmp_path, monkeypatch):
-    monkeypatch.setattr(more_than_memory_child, "BLOCK_ROWS", 64)
+    monkeypatch.setattr(memory, "BLOCK_ROWS", 64)
     settings = dict(rows=200, features=5, trees=2, depth=2)
-    more_than_memory_child.make(tmp_path, settings)
+    memory.make(tmp_path, settings)
     assert np.load(tmp_path / "X.npy").shape == (200, 5)
-    with more_than_memory_child.Watch() as watch:
-        more_than_memory_child.bin_(tmp_path, settings)
-        more_than_memory_child.forget(tmp_path)
-        on_disk = more_than_memory_child.fit(tmp_path, settings)
-        in_memory = more_than_memory_child.fit(tmp_path, settings, in_memory=True)
+    with memory.Watch() as watch:
+        memory.bin_(tmp_path, settings)
+        memory.forget(tmp_path)
+        on_disk = memory.fit(tmp_path, settings)
+        in_memory = memory.fit(tmp_path, settings, in_memory=True)
     assert on_disk["digest"] == in_memory["digest"]
     assert watch.record()["peak_mib"] > 10
+
+
+def test_what_is_there_is_not_measured_again(tmp_path, capsys):
+    kept = (runner.RESULTS / "defaults.jsonl").read_text("utf-8").splitlines(keepends=True)
+    lines = [line for line in kept if '"dataset": "wine"' in line and '"seed": 0' in line]
+    (tmp_path / "defaults.jsonl").write_text("".join(lines), "utf-8")
+    arguments = ["--datasets", "wine", "--seeds", "1", "--threads", "1", "--out", str(tmp_path)]
+    accuracy.main(["defaults", *arguments, "--append"])
+    assert (tmp_path / "defaults.jsonl").read_text("utf-8") == "".join(lines)
+    assert "# Held-out loss at defaults" in capsys.readouterr().out

@@ -2,8 +2,10 @@
 
 import pytest
 
-from benchmarks import peers, workloads
+from benchmarks import peers
+from sklboost import XGBRegressorLite
 
+LEAFWISE = peers.Settings(grow_policy="lossguide", max_depth=0, max_leaves=255)
 BY_DEPTH = {
     "sklboost": dict(max_depth=10, max_leaves=0, grow_policy="depthwise"),
     "xgboost": dict(max_depth=10, max_leaves=0, grow_policy="depthwise"),
@@ -25,7 +27,7 @@ BY_GAIN = {
 
 @pytest.mark.parametrize(
     ("settings", "expected"),
-    [(peers.Settings(max_depth=10), BY_DEPTH), (workloads.LEAFWISE, BY_GAIN)],
+    [(peers.Settings(max_depth=10), BY_DEPTH), (LEAFWISE, BY_GAIN)],
     ids=["only the depth", "only the number of leaves"],
 )
 def test_what_limits_a_tree_in_every_library(settings, expected):
@@ -38,4 +40,9 @@ def test_what_limits_a_tree_in_every_library(settings, expected):
 
 def test_symmetric_trees_cannot_grow_by_gain():
     with pytest.raises(ValueError, match="grow_policy='lossguide': catboost_symmetric"):
-        peers.LIBRARIES["catboost_symmetric"].parameters(workloads.LEAFWISE, "binary")
+        peers.LIBRARIES["catboost_symmetric"].parameters(LEAFWISE, "binary")
+
+
+def test_without_settings_an_estimator_is_at_its_defaults():
+    model = peers.make_estimator("sklboost", None, "regression", 1, seed=3)
+    assert model.get_params() == XGBRegressorLite(n_jobs=1, random_state=3).get_params()

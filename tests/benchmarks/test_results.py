@@ -2,87 +2,74 @@
 
 import importlib
 import itertools
-import json
 import re
 from statistics import median
 
-import pandas as pd
 import pytest
 
-from benchmarks import more_than_memory, report, tables
-from benchmarks.ratios import as_text, paired_ratio
+from benchmarks import memory, runner, speed
 from tests.conftest import ROOT
 
 RESULTS = ROOT / "benchmarks" / "results"
 PAGE = ROOT / "docs" / "how_to" / "predict_intervals.md"
-# where it is not the name of the module
-NAMES = {
-    "accuracy_table": "accuracy",
-    "category_table": "categories",
-    "defaults_table": "defaults",
-    "interval_table": "intervals",
-    "loss_table": "losses",
-    "ranking_table": "ranking",
-    "shap_values": "shap",
-    "sparse_table": "sparse",
+# where the table is not written by `write_table` of the module of its name
+WRITERS = {
+    "accuracy": "accuracy.write_accuracy",
+    "defaults": "accuracy.write_defaults",
+    "linear_leaves": "accuracy.write_linear_leaves",
+    "access": "categories.write_access",
+    "scale": "cluster.write_scale",
+    "intervals": "distributions.write_intervals",
+    "more_than_memory": "memory.write_steps",
+    "shap": "shap_values.write_table",
 }
-MODULES = [*NAMES, "cluster", "distributions", "model_files", "more_than_memory"]
-MODULES += ["scale", "survival"]
+KEPT = sorted(path.stem for path in RESULTS.glob("*.jsonl"))
 
 
-@pytest.mark.parametrize("module", MODULES)
-def test_a_kept_table_is_what_its_lines_give(module, tmp_path):
+@pytest.mark.parametrize("name", KEPT)
+def test_a_kept_table_is_what_its_lines_give(name):
     """Where a table is to look different, its module writes it again from the kept lines."""
-    name = NAMES.get(module, module)
-    write_table = importlib.import_module(f"benchmarks.{module}").write_table
-    write_table(RESULTS / f"{name}.jsonl", tmp_path / "table")
-    assert (tmp_path / "table").read_text("utf-8") == (RESULTS / f"{name}.md").read_text("utf-8")
+    module, function = WRITERS.get(name, f"{name}.write_table").split(".")
+    write_table = getattr(importlib.import_module(f"benchmarks.{module}"), function)
+    text = "\n".join(write_table(runner.read(RESULTS / f"{name}.jsonl"))) + "\n"
+    assert text == (RESULTS / f"{name}.md").read_text("utf-8")
 
 
-REPORTS = ["memory", "validation", "waits", "speed"]
+def test_each_kept_result_is_linked_from_a_page():
+    pages = [ROOT / "README.md", ROOT / "CHANGELOG.md", ROOT / "CONTRIBUTING.md"]
+    pages += sorted((ROOT / "docs").rglob("*.md"))
+    text = "".join(page.read_text("utf-8") for page in pages)
+    assert [name for name in KEPT if f"benchmarks/results/{name}." not in text] == []
 
 
-@pytest.mark.parametrize("name", [*REPORTS, pytest.param("speed-zen4", marks=pytest.mark.slow)])
-def test_a_kept_report_is_what_its_lines_give(name, tmp_path):
-    """Reports of speed have two pictures."""
-    written = tmp_path / f"{name}.md"
-    report.main([str(RESULTS / f"{name}.jsonl"), "--out", str(written)])
-    text = written.read_text("utf-8")
-    assert text == (RESULTS / written.name).read_text("utf-8")
-    pictures = re.findall(r"^!\[.*\]\((.*)\)$", text, re.MULTILINE)
-    assert len(pictures) == 2 * name.startswith("speed")
-    assert all((tmp_path / picture).stat().st_size > 10_000 for picture in pictures)
+def test_models_that_differ_are_told_in_the_table():
+    records = runner.read(RESULTS / "more_than_memory.jsonl")
+    [record for record in records if "digest" in record][-1]["digest"] = "another"
+    assert "The models differ" in "\n".join(memory.write_steps(records))
 
 
-def test_models_that_differ_are_told_in_the_table(tmp_path):
-    lines = (RESULTS / "more_than_memory.jsonl").read_text("utf-8").splitlines()
-    records = [json.loads(line) for line in lines]
-    digests = [record for record in records if "digest" in record]
-    digests[-1]["digest"] = "another"
-    (tmp_path / "lines").write_text("\n".join(map(json.dumps, records)))
-    more_than_memory.write_table(tmp_path / "lines", tmp_path / "table")
-    assert "The models differ" in (tmp_path / "table").read_text()
-
-
-def test_meetings_are_told_if_all_were_measured():
-    told = tables.meetings(pd.DataFrame({"meeting_ns": [100.0, 200.0, 300.0]}))
-    assert told.startswith("A meeting of two threads took 200 ns (median), 120 to")
-    assert tables.meetings(pd.DataFrame({"meeting_ns": [100.0, None]})) == ""
-    assert tables.meetings(pd.DataFrame({"seconds": [1.0]})) == ""
+def test_a_ratio_meets_its_aim_from_above_and_a_limit_from_below():
+    ratio = speed.Ratio("fastest / ours", ("xgboost", "lightgbm"), 3.0)
+    assert speed.judge_ratio({"sklboost": 1.0, "xgboost": 3.0, "lightgbm": 4.0}, ratio) == (
+        "3.00 ≥ 3.0"
+    )
+    assert speed.judge_ratio({"sklboost": 1.0, "xgboost": 2.99}, ratio) == "**2.99 < 3.0**"
+    assert speed.judge_ratio({"sklboost": 1.0}, ratio) == ""
+    assert speed.judge_limit(0.3, 0.3) == "0.3 ≤ 0.3"
+    assert speed.judge_limit(0.31, 0.3) == "**0.31 > 0.3**"
 
 
 def test_only_shared_splits_count_in_a_ratio_of_losses():
-    ratio, error = paired_ratio({0: 1.0, 1: 3.0, 2: 50.0}, {0: 1.0, 1: 2.0, 5: 70.0})
+    ratio, error = runner.paired_ratio({0: 1.0, 1: 3.0, 2: 50.0}, {0: 1.0, 1: 2.0, 5: 70.0})
     assert ratio == pytest.approx(4.0 / 3.0)
     assert error == pytest.approx(0.25)  # ratios 1 and 1.5: deviation 0.5 / sqrt(2), over sqrt(2)
-    assert as_text(*paired_ratio({0: 1.0}, {0: 2.0})) == ["0.5000", ""]
-    assert as_text(*paired_ratio({0: 1.0}, {1: 2.0})) == ["", ""]
+    assert runner.cells(*runner.paired_ratio({0: 1.0}, {0: 2.0})) == ["0.5000", ""]
+    assert runner.cells(*runner.paired_ratio({0: 1.0}, {1: 2.0})) == ["", ""]
 
 
 def test_the_table_of_the_readme_has_the_seconds_and_the_ratio_that_were_measured():
     seconds = {}
-    for line in (RESULTS / "speed-zen4.jsonl").read_text("utf-8").splitlines():
-        record = json.loads(line)
+    for record in runner.read(RESULTS / "speed.jsonl"):
         if record["kind"] == "fit" and record["threads"] == 2:
             key = record["workload"], record["library"]
             seconds.setdefault(key, []).append(record["fit_seconds"])

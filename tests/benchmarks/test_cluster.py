@@ -2,8 +2,8 @@
 
 import pytest
 
-from benchmarks import scale
-from benchmarks.scale import Constants
+from benchmarks import cluster as benchmark
+from benchmarks.cluster import Constants
 from tests.distributed.conftest import cluster  # noqa: F401, a fixture
 from tests.distributed.test_fits import N_ROWS, chunked, make_rows
 
@@ -17,19 +17,19 @@ def test_traffic_is_that_of_a_fit():
     X, y = make_rows()
     report = XGBRegressorLite(n_estimators=3, max_depth=3).fit(chunked(X), y).fit_report_
     assert report.n_leaves == 3 * 2**3  # full trees
-    one = scale.traffic(N_ROWS, 2, report.n_bins, depth=3)
+    one = benchmark.traffic(N_ROWS, 2, report.n_bins, depth=3)
     for what, (messages, size) in one.items():
         assert report.traffic[what] == (3 * 2 * messages, 3 * 2 * size)
 
 
 def test_seconds():
-    few, many = (scale.seconds(10**9, n, 10, CONSTANTS) for n in (10, 1000))
+    few, many = (benchmark.seconds(10**9, n, 10, CONSTANTS) for n in (10, 1000))
     assert few["rows"] == pytest.approx(100 * many["rows"])
     assert many["messages"] > 100 * few["messages"]
-    by_trees = scale.seconds(10**9, 1000, 10, CONSTANTS, by_trees=True)
+    by_trees = benchmark.seconds(10**9, 1000, 10, CONSTANTS, by_trees=True)
     assert by_trees["messages"] < many["messages"] / 50
     assert few["client"] == pytest.approx(12.8)
-    assert scale.seconds(10**9, 1, 10, CONSTANTS)["messages"] == 0.0
-    n = scale.best_number(10**9, CONSTANTS)
-    spent = [sum(scale.seconds(10**9, m, 1e9, CONSTANTS).values()) for m in (n // 2, n, 2 * n)]
+    assert benchmark.seconds(10**9, 1, 10, CONSTANTS)["messages"] == 0.0
+    n = benchmark.best_number(10**9, CONSTANTS)
+    spent = [sum(benchmark.seconds(10**9, m, 1e9, CONSTANTS).values()) for m in (n // 2, n, 2 * n)]
     assert min(spent) == spent[1]

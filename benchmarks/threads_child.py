@@ -1,4 +1,4 @@
-"""A process whose fits note when members of the team come and go: what waits.py measures.
+"""A process whose fits note when members of the team come and go: what threads.py measures.
 
 The package's functions are compiled with other ones in the places of `barrier`, `next_task` and
 what else is in `parallel.py`; kernels of other processes have nothing of that. For the kind "cores"
@@ -22,16 +22,16 @@ from sklboost.engine.compiling import kernel, made_kernel
 from sklboost.estimators.fit import fitting
 from sklboost.tree.core import growing, histogram, partition, quantization, splitting
 
-from . import cores
-from .aims import OURS
-from .fits import load_float32
+from . import datasets, threads
 from .peers import Settings, make_estimator
+from .runner import OURS
 
 ir = cgutils.ir  # of llvmlite, which numba requires
 IS_ALONE = sys.argv[-1] == "cores"
-MODULES = (rounds, quantization, growing, histogram, partition, splitting)  # as cores.PHASES
-NOTES = (cores.ENTERING, cores.LEAVE, cores.TASK, cores.SERIAL, cores.SHARE, cores.N_NOTES)
-ENTERING, LEAVE, TASK, SERIAL, SHARE, N_NOTES = map(np.int64, NOTES)
+MODULES = (rounds, quantization, growing, histogram, partition, splitting)  # as threads.PHASES
+LEAVE, TASK, SERIAL = map(np.int64, (threads.LEAVE, threads.TASK, threads.SERIAL))
+ENTERING, SHARE = map(np.int64, (threads.ENTERING, threads.SHARE))
+N_NOTES = np.int64(threads.N_NOTES)
 ROOM = np.int64(1 << 22)  # cells of the state for the notes of a member: their number, then pairs
 MOST_MEMBERS = 64
 FIRST = np.int64(parallel.state_size(MOST_MEMBERS))  # of the state: the notes, behind what counts
@@ -172,16 +172,16 @@ def fit(dataset, settings, n_members):
 def main(name, settings, n_members, n_repeats, *_):
     """Print a line of JSON for each fit; of the model one for each latency."""
     replace_functions()
-    dataset, n_members = load_float32(name), int(n_members)
+    dataset, n_members = datasets.load(name).as_float32(), int(n_members)
     settings = Settings(**json.loads(settings))
     fit(dataset, settings._replace(n_estimators=2), n_members)  # compiles
     all_notes, seconds, digests = zip(
         *(fit(dataset, settings, n_members) for _ in range(int(n_repeats))), strict=True
     )
     if IS_ALONE:
-        found = cores.expect([notes[0] for notes in all_notes], seconds, n_members)
+        found = threads.expect([notes[0] for notes in all_notes], seconds, n_members)
     else:
-        found = map(cores.waits, all_notes, seconds)
+        found = map(threads.waits, all_notes, seconds)
     for record, digest in zip(found, digests, strict=False):
         print(json.dumps({"digest": digest, **record}))
 
