@@ -19,8 +19,7 @@ from sklboost.engine.elementary import hash_key
 from sklboost.engine.parallel import ThreadTeam
 from sklboost.engine.structs import BuiltColumns
 from sklboost.estimators.fit.reading import TREE_PARAMETERS
-from sklboost.objectives.gradients import (
-    allocate_scratch,
+from sklboost.objectives.loss import (
     compile_loss,
     fill_gradients,
     targets_of,
@@ -100,7 +99,7 @@ def set_stage(team, dataset, settings):
     matrix, _ = training_bins(team, dataset.X_train, NO_WEIGHT, settings.max_bin)
     y = dataset.y_train.astype(np.float64)
     gradient, hessian = np.empty((2, 1, len(y)), dtype=np.float32)
-    to_derive = (np.zeros((1, len(y))), gradient, hessian, allocate_scratch(team.size))
+    to_derive = (np.zeros((1, len(y))), gradient, hessian)
     team.run(
         fill_gradients, compile_loss(LogLoss(), team.size), targets_of(y[np.newaxis]), *to_derive
     )
@@ -122,8 +121,8 @@ def training_kernels(team, dataset, settings):
 
     y, raw_score = dataset.y_train.astype(np.float64), np.zeros((1, n_rows))
     gradient, hessian = np.empty((2, 1, n_rows), dtype=np.float32)
-    scratch, loss = allocate_scratch(team.size), compile_loss(LogLoss(), team.size)
-    to_derive = (loss, targets_of(y[np.newaxis]), raw_score, gradient, hessian, scratch)
+    loss = compile_loss(LogLoss(), team.size)
+    to_derive = (loss, targets_of(y[np.newaxis]), raw_score, gradient, hessian)
     to_quantize = (
         quantize,
         stage.derivatives,

@@ -17,8 +17,7 @@ from sklboost.data.cuts import find_cuts
 from sklboost.engine.elementary import hash_key
 from sklboost.engine.parallel import ThreadTeam, assemble
 from sklboost.estimators.fit.reading import TREE_PARAMETERS
-from sklboost.objectives.gradients import (
-    allocate_scratch,
+from sklboost.objectives.loss import (
     compile_loss,
     fill_gradients,
     targets_of,
@@ -123,9 +122,9 @@ def fit_by_phase(dataset, parameters, n_threads):
         workspace = watch.time("planning", allocate_workspace, matrix, params, 1, team.size)
         join = partial(allocate_bins, matrix, params, 1, are_on_disk=False)
         bins, _ = watch.time("planning", join)
-        scratch, compiled, trees = allocate_scratch(team.size), compile_loss(loss, team.size), []
+        compiled, trees = compile_loss(loss, team.size), []
         for round_ in range(parameters["n_estimators"]):
-            to_derive = (compiled, targets_of(y[np.newaxis]), raw_score, gradient, hessian, scratch)
+            to_derive = (compiled, targets_of(y[np.newaxis]), raw_score, gradient, hessian)
             watch.run("gradients", fill_gradients, *to_derive)
             key = np.uint64(hash_key(0, round_, 0))
             to_quantize = (derivatives, key, workspace.gradients, workspace.machines)

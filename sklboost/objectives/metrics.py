@@ -5,17 +5,16 @@ import math
 import re
 from collections.abc import Callable
 from itertools import combinations
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from sklboost.engine.compiling import inlined, kernel, made_kernel
+from sklboost.engine.compiling import inlined, kernel
 from sklboost.engine.elementary import exp_of_negative
 from sklboost.engine.sorting import order_floats
-from sklboost.objectives.blocks import NO_FAULT, Formula
-from sklboost.objectives.domains import no_rows
-from sklboost.objectives.links import ANY, LEAST_PROBABILITY, LOG_ODDS, PROBABILITY, SOFTMAX
-from sklboost.objectives.losses.classes import largest_scores
+from sklboost.objectives.blocks import ANY, LEAST_PROBABILITY, NO_FAULT, Formula
+from sklboost.objectives.domains import IDENTITY, LOG_ODDS, SOFTMAX, no_rows
+from sklboost.objectives.losses.classes import fill_largest
 from sklboost.objectives.losses.ranking import MOST_RELEVANT, discounts_of, gains_of
 
 
@@ -25,57 +24,50 @@ def wrong_side(y, prediction, threshold):
     return 1.0 - y if prediction > threshold else y
 
 
-def wrong_classes(change: Any, name: str) -> Any:
-    """Make the block that fills 1 where the most probable class, the first of equals, is not y."""
-
-    def fill_wrong_classes(rows, output, y, raw_score, parameters, scratch):
-        n_rows = rows[1] - rows[0]
-        targets, losses = y[0, rows[0] : rows[1]], scratch[0, :n_rows]
-        largest, best = scratch[1, :n_rows], scratch[2, :n_rows]
-        largest[:] = -np.inf
-        for class_ in range(raw_score.shape[0]):
-            scores, number = raw_score[class_, rows[0] : rows[1]], float(class_)
-            for row in range(len(targets)):
-                # read before it is known whether it is needed: a vector of rows, not a branch each
-                score, top, first = change(scores[row]), largest[row], best[row]
-                best[row] = number if score > top else first
-                largest[row] = max(score, top)
+@kernel
+def wrong_classes(rows, output, y, raw_score, parameters, scratch):
+    """Fill 1 where the most probable class, the first of equals, is not y."""
+    n_rows = rows[1] - rows[0]
+    targets, losses = y[0, rows[0] : rows[1]], scratch[0, :n_rows]
+    largest, best = scratch[1, :n_rows], scratch[2, :n_rows]
+    largest[:] = -np.inf
+    for class_ in range(raw_score.shape[0]):
+        scores, number = raw_score[class_, rows[0] : rows[1]], float(class_)
         for row in range(len(targets)):
-            losses[row] = 0.0 if best[row] == targets[row] else 1.0
-        return NO_FAULT
+            # read before it is known whether it is needed: a vector of rows, not a branch each
+            score, top, first = scores[row], largest[row], best[row]
+            best[row] = number if score > top else first
+            largest[row] = max(score, top)
+    for row in range(len(targets)):
+        losses[row] = 0.0 if best[row] == targets[row] else 1.0
+    return NO_FAULT
 
-    return made_kernel(fill_wrong_classes, name)
 
-
-def squared_class_errors(change: Any, name: str) -> Any:
-    """Make the block that fills the sum over classes of ``([y = k] - p_k)^2``."""
-    fill_largest = largest_scores(change, name)
-
-    def fill_squared_class_errors(rows, output, y, raw_score, parameters, scratch):
-        n_rows = rows[1] - rows[0]
-        targets, losses = y[0, rows[0] : rows[1]], scratch[0, :n_rows]
-        largest, total = scratch[1, :n_rows], scratch[2, :n_rows]
-        fill_largest(rows, raw_score, largest)
-        total[:] = 0.0
-        losses[:] = 0.0
-        for class_ in range(raw_score.shape[0]):
-            scores = raw_score[class_, rows[0] : rows[1]]
-            for row in range(len(targets)):
-                total[row] += exp_of_negative(change(scores[row]) - largest[row])
-        for class_ in range(raw_score.shape[0]):
-            scores, number = raw_score[class_, rows[0] : rows[1]], float(class_)
-            for row in range(len(targets)):
-                term = exp_of_negative(change(scores[row]) - largest[row])
-                happened = 1.0 if targets[row] == number else 0.0
-                losses[row] += (happened - term / total[row]) ** 2
-        return NO_FAULT
-
-    return made_kernel(fill_squared_class_errors, name)
+@kernel
+def squared_class_errors(rows, output, y, raw_score, parameters, scratch):
+    """Fill the sum over classes of ``([y = k] - p_k)^2``."""
+    n_rows = rows[1] - rows[0]
+    targets, losses = y[0, rows[0] : rows[1]], scratch[0, :n_rows]
+    largest, total = scratch[1, :n_rows], scratch[2, :n_rows]
+    fill_largest(rows, raw_score, largest)
+    total[:] = 0.0
+    losses[:] = 0.0
+    for class_ in range(raw_score.shape[0]):
+        scores = raw_score[class_, rows[0] : rows[1]]
+        for row in range(len(targets)):
+            total[row] += exp_of_negative(scores[row] - largest[row])
+    for class_ in range(raw_score.shape[0]):
+        scores, number = raw_score[class_, rows[0] : rows[1]], float(class_)
+        for row in range(len(targets)):
+            term = exp_of_negative(scores[row] - largest[row])
+            happened = 1.0 if targets[row] == number else 0.0
+            losses[row] += (happened - term / total[row]) ** 2
+    return NO_FAULT
 
 
 # The threshold 0 of log-odds tells more rows apart than 1/2 of probabilities that are rounded.
 WRONG_SIDE = Formula(wrong_side, LOG_ODDS)
-WRONG_SIDE_OF_PROBABILITY = Formula(wrong_side, PROBABILITY)
+WRONG_SIDE_OF_PROBABILITY = Formula(wrong_side, IDENTITY)
 WRONG_CLASS = Formula(wrong_classes, ANY, is_of_classes=True)
 SQUARED_CLASS_ERROR = Formula(squared_class_errors, SOFTMAX, is_of_classes=True)
 

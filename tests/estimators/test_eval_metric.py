@@ -13,8 +13,7 @@ from sklboost import XGBClassifierLite, XGBRegressorLite
 from sklboost.estimators.fit.eval_metric import resolve_metrics
 from sklboost.estimators.input.target_kinds import RegressionTargets
 from sklboost.objectives.losses.classes import LogLoss, Softmax
-from sklboost.objectives.losses.regression import AbsoluteError, QuantileError
-from sklboost.objectives.losses.squared_error import SquaredError
+from sklboost.objectives.losses.regression import AbsoluteError, QuantileError, SquaredError
 
 NO_WEIGHT = np.empty(0)
 
@@ -97,13 +96,13 @@ def test_a_loss_decides_its_metric_and_parameters(regression):
         return metric
 
     assert resolve(None, AbsoluteError()).name == "mae"
-    assert resolve("quantile@0.3", QuantileError(1, (0.8,))).mean_loss.parameters == (0.3,)
+    assert resolve("quantile@0.3", QuantileError(1, (0.8,))).parameters == (0.3,)
     with pytest.raises(ValueError, match="'quantile' needs an alpha"):
         resolve("quantile", AbsoluteError())
     # predictions of several levels are put in order
     alphas = [0.9, 0.2]
     several = resolve(None, QuantileError(1, tuple(alphas)))
-    assert several.mean_loss is None
+    assert several.formula is None
     raw_score = np.random.default_rng(0).normal(100.0, 50.0, size=(2, len(regression.y)))
     low, high = np.sort(raw_score, axis=0)
     expected = [
@@ -157,7 +156,7 @@ def test_scorers_see_what_the_fitted_model_would_say(case, weighted):
     for name in SCORERS[case.task]:
         expected = get_scorer(name)(case.model, case.X, case.labels, **arguments)
         (metric,) = case.resolve(name, weight)
-        assert (metric.name, metric.greater_is_better, metric.mean_loss) == (name, True, None)
+        assert (metric.name, metric.greater_is_better, metric.formula) == (name, True, None)
         assert metric.value(case.y, case.raw_score, weight) == expected
         assert case.value(get_scorer(name), weight) == expected
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from sklboost.engine.compiling import inlined
 from sklboost.engine.elementary import exp, exp_of_negative, log, log_of_factorial, log_of_one_plus
+from sklboost.objectives.blocks import mean_of_log
 from sklboost.objectives.domains import (
     ABOVE_MINUS_1,
     NOT_NEGATIVE,
@@ -14,7 +15,6 @@ from sklboost.objectives.domains import (
     check_domain,
     refuse_first,
 )
-from sklboost.objectives.links import mean_of_log
 from sklboost.objectives.loss import RowLoss, by_rows
 from sklboost.objectives.start_values import (
     find_constants,
@@ -22,6 +22,32 @@ from sklboost.objectives.start_values import (
     mean_over_targets,
     weighted_quantile,
 )
+
+
+class SquaredError(RowLoss):
+    """Half the squared error, ``(y - p)^2 / 2``; the raw score is the prediction.
+
+    The best constant is the mean; the best leaf, a mean of residuals.
+    """
+
+    name = "reg:squarederror"
+    hessian_is_one = True
+
+    @staticmethod
+    @inlined
+    def derivatives(y, p, parameter):
+        """Return ``p - y`` and 1."""
+        return p - y, 1.0
+
+    @staticmethod
+    @inlined
+    def row_value(y, p, parameter):
+        """Return ``(y - p)^2 / 2``."""
+        return 0.5 * (y - p) ** 2
+
+    def start(self, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
+        """Return the means of the targets."""
+        return known_means(y, weight)
 
 
 class OrderedAlphas(RowLoss):

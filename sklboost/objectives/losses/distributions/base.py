@@ -8,7 +8,6 @@ Sources: Duan et al. (2020), "NGBoost: Natural Gradient Boosting for Probabilist
 Fahrmeir & Tutz (2001), "Multivariate Statistical Modelling", section 2.2, for Fisher scoring.
 """
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
@@ -25,7 +24,7 @@ from sklboost.objectives.blocks import (
 )
 from sklboost.objectives.domains import ANYWHERE, Domain, refuse_first
 from sklboost.objectives.loss import Loss
-from sklboost.objectives.means import MeanLoss, losses_of_rows, mean_of_rows
+from sklboost.objectives.metric import Metric, losses_of_rows, mean_of_rows
 from sklboost.objectives.start_values import weighted_mean
 
 # Logarithms of scales are kept within these: a thousandth and a thousand of the targets' spread.
@@ -91,23 +90,16 @@ def distribution_block(formula: Any, limits: tuple[tuple[float, float], ...]) ->
     return made_kernel(fill_block, f"{formula.__module__}.{formula.__qualname__}")
 
 
-def _values_of(formula: Any) -> Callable[[Any, str], Any]:
-    """Return what makes the block that fills the losses of rows from ``formula(y, z, spread)``."""
+def _value_block(formula: Any) -> Any:
+    """Make the block that fills the losses of rows from ``formula(y, z, spread)``."""
 
-    def make_block(change: Any, name: str) -> Any:
-        def fill_row_losses(rows, output, y, raw_score, parameters, scratch):
-            losses = scratch[0, : rows[1] - rows[0]]
-            for row in range(len(losses)):
-                losses[row] = formula(
-                    y[0, rows[0] + row], raw_score[:, rows[0] + row], parameters[0]
-                )
-            return NO_FAULT
+    def fill_row_losses(rows, output, y, raw_score, parameters, scratch):
+        losses = scratch[0, : rows[1] - rows[0]]
+        for row in range(len(losses)):
+            losses[row] = formula(y[0, rows[0] + row], raw_score[:, rows[0] + row], parameters[0])
+        return NO_FAULT
 
-        return made_kernel(fill_row_losses, f"{formula.__module__}.{formula.__qualname__}")
-
-    make_block.__module__ = formula.__module__
-    make_block.__qualname__ = f"values of {formula.__qualname__}"
-    return make_block
+    return made_kernel(fill_row_losses, f"{formula.__module__}.{formula.__qualname__}")
 
 
 # --- the loss
@@ -149,11 +141,13 @@ class DistributionLoss(Loss):
     is_of_counts = False
     derivatives: Callable[..., Any]
     row_value: Callable[..., Any]
+    formula: ClassVar[Formula]
 
     def __init_subclass__(cls) -> None:
         """Make the block of a distribution that has derivatives of its own."""
         if "derivatives" in vars(cls):
             cls.block = staticmethod(distribution_block(cls.derivatives, cls.limits))
+            cls.formula = Formula(_value_block(cls.row_value), cls.link, is_of_classes=True)
             cls.n_outputs = len(cls.output_names)
 
     def __init__(self, spread: float = 1.0):
@@ -203,24 +197,18 @@ class DistributionLoss(Loss):
 
     # --- as a loss
 
-    @classmethod
-    @functools.cache
-    def formula(cls) -> Formula:
-        """Return the loss of a row for metrics."""
-        return Formula(_values_of(cls.row_value), cls.link, is_of_classes=True)
-
     def gradients(self, y: np.ndarray, raw_score: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the gradient of each output, and its information."""
         return derivatives_by_block(self.block, self.parameters, y, raw_score)
 
     def row_values(self, y: np.ndarray, raw_score: np.ndarray) -> np.ndarray:
         """Return the negative log-likelihood of each row, shape (n_samples,)."""
-        losses = losses_of_rows(self.formula(), self.parameters, y, raw_score)
+        losses = losses_of_rows(self.formula, self.parameters, y, raw_score)
         return np.ravel(losses)
 
     def value(self, y: np.ndarray, raw_score: np.ndarray, weight: np.ndarray) -> float:
         """Return the mean negative log-likelihood."""
-        return mean_of_rows(self._mean_loss, np.atleast_2d(y), raw_score, weight)
+        return mean_of_rows(self.own_metrics[0], self.link, np.atleast_2d(y), raw_score, weight)
 
     def mean_crps(self, y: np.ndarray, raw_score: np.ndarray, weight: np.ndarray) -> float:
         """Return the mean continuous ranked probability score."""
@@ -228,13 +216,11 @@ class DistributionLoss(Loss):
             return weighted_mean(self.crps(y, self.parameters_of(raw_score)), weight)
 
     @property
-    def own_metrics(self) -> dict[str, Any]:  # type: ignore[override]
+    def own_metrics(self) -> tuple[Metric, ...]:  # type: ignore[override]
         """Negative log-likelihood and continuous ranked probability score."""
-        return {"nll": (self._mean_loss, self.value), "crps": (None, self.mean_crps)}
-
-    @property
-    def _mean_loss(self) -> MeanLoss:
-        return MeanLoss(self.formula(), (self.spread,), self.link)
+        spread = (self.spread,)
+        likelihood = Metric("nll", False, self.value, formula=self.formula, parameters=spread)
+        return likelihood, Metric("crps", False, self.mean_crps)
 
     def start(self, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
         """Return the constant raw scores of largest likelihood, by Fisher scoring.
