@@ -7,7 +7,7 @@ adds the trees, for many rounds at once. The others are Python functions and nee
 
 import time
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -174,12 +174,13 @@ class Evaluation:
 
     def _complete(self, values: np.ndarray, given: ValidationSet) -> None:
         """Fill in the metrics that are Python functions and check the others, one set's values."""
-        predictions: dict[Any, np.ndarray] = {None: given.raw_score}  # the link is applied once
+        predictions = None  # the same for all metrics, so the link is applied once
         for index, metric in enumerate(self._metrics):
             if metric.formula is None:
-                if metric.predict not in predictions:
-                    predictions[metric.predict] = metric.predict(given.raw_score)
-                scores = predictions[metric.predict]
+                scores = given.raw_score
+                if metric.predict is not None:
+                    predictions = metric.predict(scores) if predictions is None else predictions
+                    scores = predictions
                 values[-1, index] = metric.function(given.y, scores, given.weight)
             elif np.isnan(values[:, index]).any():
                 # raises an error that names the row

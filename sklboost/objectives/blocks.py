@@ -117,6 +117,7 @@ def gradient_block(formula: Any, *, is_of_user: bool = False) -> Any:
     return made_kernel(fill_block, name)
 
 
+@functools.lru_cache(maxsize=64)  # at each fit it would take half a second
 def users_block(function: Callable[..., Any]) -> Any:
     """Make the block of ``function(y_true, y_pred) -> (gradient, hessian)``, a user's, compiled.
 

@@ -1,9 +1,8 @@
-"""Checks of derivatives: that trees can be grown on them, and that they are those of the loss.
+"""Losses that users bring, functions and subclasses of Loss, and the checks of their derivatives.
 
-Rounds call the gradients of a loss in Python through :func:`ask_derivatives`, and errors name the
-first row that has no usable ones. :func:`compare_derivatives` takes finite differences.
-
-Losses that users bring: functions, and instances of their own subclasses of Loss.
+Rounds call gradients in Python through :func:`ask_derivatives`; errors name the first row on whose
+derivatives no tree can be grown. :func:`compare_derivatives` takes finite differences, for
+``check_loss``.
 """
 
 import functools
@@ -25,9 +24,16 @@ from sklboost.objectives.blocks import (
     limited,
     users_block,
 )
-from sklboost.objectives.domains import LINKS
+from sklboost.objectives.domains import IDENTITY, LINKS, LOG_ODDS, SOFTMAX
 from sklboost.objectives.loss import Loss, RowLoss, by_rows
 
+# Of the raw scores of a function: as for the default objective of the task.
+_LINKS = {
+    "regression": IDENTITY,
+    "binary": LOG_ODDS,
+    "multilabel": LOG_ODDS,
+    "multiclass": SOFTMAX,
+}
 _RULES = {
     "gradient": "gradients must be finite numbers: look for a logarithm of 0 or a division by it",
     "hessian": "hessians must be finite numbers >= 0: where the second derivative is negative, "
@@ -50,35 +56,106 @@ _ROUNDING = 1e-15
 OfScores = Callable[[np.ndarray], np.ndarray]
 
 
-class FaultyRowError(ValueError):
-    """A row whose derivatives no tree can be grown on.
+class FunctionLoss(Loss):
+    """The loss of a function ``(y_true, y_pred[, sample_weight]) -> (gradient, hessian)``.
 
-    Parameters
-    ----------
-    before : str
-        The text before the row.
-    row : int
-        Among the rows trained on.
-    after : str
-
-    Attributes
-    ----------
-    where : str
-        The row, as the user knows it.
-    round_ : int or None
-        None: not in a training.
+    The function gets copies, shape (n_samples,), or (n_samples, n_outputs) for more than two
+    classes, or several targets or labels, where the result must have this shape, too; `y_pred` are
+    raw scores. One that numba has compiled for the two numbers of a row is the `row_derivatives`.
+    Nothing is known of its values, so training starts from 0.
     """
 
-    def __init__(self, before: str, row: int, after: str):
-        super().__init__(before, row, after)
-        self.row = row
-        self.where = f"row {row}"
-        self.round_: int | None = None
+    def __init__(self, function: Callable[..., Any], task: str, n_outputs: int):
+        self._arguments = (function, task, n_outputs)
+        self.function = function
+        self.name = name_of(function)
+        self.n_outputs = n_outputs
+        self.link = _LINKS[task]
+        self.takes_weight = _takes_weight(self.name, function)
+        may_be_of_rows = task != "multiclass" and not self.takes_weight
+        if may_be_of_rows and is_compiled_by_user(function) and returns_two_numbers(function):
+            self.row_derivatives = function
 
-    def __str__(self) -> str:
-        before, _, after = self.args
-        when = "" if self.round_ is None else f" in round {self.round_}"
-        return f"{before} {self.where}{when}{after}"
+    def __reduce__(self) -> tuple[Any, ...]:
+        # compiled code cannot be saved
+        return type(self), self._arguments
+
+    @cached_property
+    def block(self) -> Any:
+        """Compiled loop around a function of rows, None for a function of arrays."""
+        return None if self.row_derivatives is None else users_block(self.function)
+
+    def gradients(
+        self, y: np.ndarray, raw_score: np.ndarray, weight: np.ndarray | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return what the function returns, shape (n_outputs, n_samples)."""
+        if self.row_derivatives is not None:
+            return super().gradients(y, raw_score)
+        truth, prediction = by_rows(y), by_rows(raw_score)
+        weights = {}
+        if self.takes_weight and weight is not None and len(weight) > 0:
+            weights = {"sample_weight": weight.copy()}
+        elif self.takes_weight:
+            parameter = inspect.signature(self.function).parameters["sample_weight"]
+            if parameter.default is parameter.empty:
+                weights = {"sample_weight": np.ones(len(truth))}
+        shape = prediction.shape
+        both = read_pair(self.name, self.function(truth, prediction, **weights), shape)
+        gradient, hessian = (np.atleast_2d(array.T) for array in both)
+        return gradient, hessian
+
+
+def _takes_weight(name: str, function: Callable[..., Any]) -> bool:
+    """Whether a function has a parameter `sample_weight`; TypeError if it cannot be called."""
+    try:
+        signature = inspect.signature(function)
+    except ValueError:  # some functions written in C have no signature
+        return False
+    takes_weight = "sample_weight" in signature.parameters
+    try:
+        signature.bind(None, None, **({"sample_weight": None} if takes_weight else {}))
+    except TypeError as error:
+        raise TypeError(
+            f"objective={name} has the parameters {signature}: they must be (y_true, y_pred) or "
+            f"(y_true, y_pred, sample_weight), by this name ({error})"
+        ) from error
+    return takes_weight
+
+
+def check_loss_fits(loss: Loss, task: str, n_outputs: int) -> None:
+    """Raise ValueError if a user's loss does not have the outputs and the link of a task.
+
+    For regression `n_outputs` is the number of targets, each of which may have several.
+    """
+    is_regression = task == "regression"
+    if loss.n_outputs % n_outputs != 0 or (not is_regression and loss.n_outputs != n_outputs):
+        raise ValueError(
+            f"objective={loss.name} has n_outputs={loss.n_outputs}: y needs {n_outputs} (one for "
+            "regression and two classes, one for each target, label, or class of more)"
+        )
+    method = "probabilities" if task in ("binary", "multiclass") else "predictions"
+    has_method = getattr(type(loss), method) is not getattr(Loss, method)
+    links = list(LINKS) if is_regression else [_LINKS[task]]
+    if has_method and loss.link != "other":
+        raise ValueError(
+            f"objective={loss.name} has a method {method} of its own and link={loss.link!r}, by "
+            "which metrics would read raw scores otherwise: set link='other'"
+        )
+    if not has_method and loss.link not in links:
+        raise ValueError(
+            f"objective={loss.name} has link={loss.link!r}: set it to "
+            f"{' or '.join(map(repr, links))}, or write a method {method}(raw_score)"
+        )
+
+
+def name_of(function: Any) -> str:
+    """Return the name of a function, for errors."""
+    while isinstance(function, functools.partial):
+        function = function.func
+    return getattr(function, "__name__", type(function).__name__)
+
+
+# --- derivatives that Python asks for
 
 
 def ask_derivatives(
@@ -91,16 +168,9 @@ def ask_derivatives(
 ) -> None:
     """Fill gradient and hessian of the rows, not weighted; both (n_outputs, n_samples), any float.
 
-    They are in `units`, shape (n_outputs, 2), which are chosen and filled, too.
-
-    Raises
-    ------
-    TypeError
-        If what the loss returns is no pair, or no real numbers.
-    ValueError
-        If that has another shape, or all hessians are 0.
-    FaultyRowError
-        If a gradient is no finite number, or a hessian none >= 0.
+    They are in `units`, shape (n_outputs, 2), which are chosen and filled, too. TypeError if what
+    the loss returns is no pair of real numbers, ValueError if that has another shape or all
+    hessians are 0, FaultyRowError if a gradient is no finite number or a hessian none >= 0.
     """
     extra = (weight,) if loss.takes_weight else ()
     given = read_pair(loss.name, loss.gradients(y, raw_score, *extra), raw_score.shape)
@@ -115,6 +185,37 @@ def ask_derivatives(
         for place in _places(y, raw_score, [fault]):
             output = place.output
             _check_place(loss, place, (gradient[output, fault], hessian[output, fault]))
+
+
+def read_pair(name: str, result: Any, shape: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
+    """Return gradient and hessian as float64 if they are two arrays of numbers of this shape."""
+    if not isinstance(result, tuple | list) or len(result) != 2:
+        got = f"{type(result).__name__} of {len(result)}" if hasattr(result, "__len__") else result
+        raise TypeError(
+            f"objective={name} returned {got}: it must return two arrays, (gradient, hessian)"
+        )
+    gradient, hessian = (
+        _read_array(name, kind, values, shape) for kind, values in zip(_RULES, result, strict=True)
+    )
+    return gradient, hessian
+
+
+def _read_array(name: str, kind: str, values: Any, shape: tuple[int, ...]) -> np.ndarray:
+    try:
+        array = np.asarray(values)
+    except ValueError:  # lists of different lengths
+        array = np.empty(0, dtype=object)
+    if array.dtype.kind not in "fiub":
+        raise TypeError(
+            f"objective={name} returned a {kind} that is {type(values).__name__} of dtype "
+            f"{array.dtype}: it must be an array of real numbers"
+        )
+    if array.shape != shape:
+        raise ValueError(
+            f"objective={name} returned a {kind} of shape {array.shape}: it must have the shape of "
+            f"the raw scores, {shape}"
+        )
+    return np.require(array, np.float64, ["C", "W"])  # as the kernel was compiled for
 
 
 def sample_units(loss: Loss, y: np.ndarray, raw_score: np.ndarray, units: np.ndarray) -> None:
@@ -197,38 +298,48 @@ def _take_derivatives(y, given, weight, derivatives, units):
     return fault
 
 
-def read_pair(name: str, result: Any, shape: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
-    """Return gradient and hessian as float64 if they are two arrays of numbers of this shape."""
-    if not isinstance(result, tuple | list) or len(result) != 2:
-        got = f"{type(result).__name__} of {len(result)}" if hasattr(result, "__len__") else result
-        raise TypeError(
-            f"objective={name} returned {got}: it must return two arrays, (gradient, hessian)"
-        )
-    gradient, hessian = (
-        _read_array(name, kind, values, shape) for kind, values in zip(_RULES, result, strict=True)
-    )
-    return gradient, hessian
-
-
-def _read_array(name: str, kind: str, values: Any, shape: tuple[int, ...]) -> np.ndarray:
-    try:
-        array = np.asarray(values)
-    except ValueError:  # lists of different lengths
-        array = np.empty(0, dtype=object)
-    if array.dtype.kind not in "fiub":
-        raise TypeError(
-            f"objective={name} returned a {kind} that is {type(values).__name__} of dtype "
-            f"{array.dtype}: it must be an array of real numbers"
-        )
-    if array.shape != shape:
-        raise ValueError(
-            f"objective={name} returned a {kind} of shape {array.shape}: it must have the shape of "
-            f"the raw scores, {shape}"
-        )
-    return np.require(array, np.float64, ["C", "W"])  # as the kernel was compiled for
-
-
 # --- the row at fault
+
+
+class FaultyRowError(ValueError):
+    """A row, by its number among those trained on, whose derivatives no tree can be grown on.
+
+    `before` and `after` are the text around it.
+    """
+
+    def __init__(self, before: str, row: int, after: str):
+        super().__init__(before, row, after)
+        self.row = row
+        self.where = f"row {row}"  # as the user knows it
+        self.round_: int | None = None  # None: not in a training
+
+    def __str__(self) -> str:
+        before, _, after = self.args
+        when = "" if self.round_ is None else f" in round {self.round_}"
+        return f"{before} {self.where}{when}{after}"
+
+
+def explain_fault(loss: Loss, y: np.ndarray, raw_score: np.ndarray) -> None:
+    """Raise FaultyRowError for the first row without usable derivatives by a user's function."""
+    for place in _places(y, raw_score):
+        both = _derivatives(loss, place)
+        if not np.isnan(place.y_true):
+            _check_place(loss, place, both)
+    raise ValueError(f"objective={loss.name} gave derivatives that could not be used; now it does")
+
+
+def check_hessians(loss: Loss, y: np.ndarray, raw_score: np.ndarray) -> None:
+    """Raise ValueError if a user's compiled function gives hessians of 0 only."""
+    if loss.row_derivatives is None:
+        return
+    is_moving = False
+    for place in _places(y, raw_score):
+        gradient, hessian = _derivatives(loss, place)
+        if hessian != 0.0:  # that of the first row, as a rule
+            return
+        is_moving |= gradient != 0.0
+    if is_moving:
+        raise ValueError(_no_hessians(loss))
 
 
 class _Place(NamedTuple):
@@ -261,29 +372,6 @@ def _places(
     for row in range(raw_score.shape[1]) if rows is None else rows:
         for output in range(len(raw_score)):
             yield _place(y, raw_score, output, row)
-
-
-def explain_fault(loss: Loss, y: np.ndarray, raw_score: np.ndarray) -> None:
-    """Raise FaultyRowError for the first row without usable derivatives by a user's function."""
-    for place in _places(y, raw_score):
-        both = _derivatives(loss, place)
-        if not np.isnan(place.y_true):
-            _check_place(loss, place, both)
-    raise ValueError(f"objective={loss.name} gave derivatives that could not be used; now it does")
-
-
-def check_hessians(loss: Loss, y: np.ndarray, raw_score: np.ndarray) -> None:
-    """Raise ValueError if a user's compiled function gives hessians of 0 only."""
-    if loss.row_derivatives is None:
-        return
-    is_moving = False
-    for place in _places(y, raw_score):
-        gradient, hessian = _derivatives(loss, place)
-        if hessian != 0.0:  # that of the first row, as a rule
-            return
-        is_moving |= gradient != 0.0
-    if is_moving:
-        raise ValueError(_no_hessians(loss))
 
 
 def _derivatives(loss: Loss, place: _Place) -> tuple[float, float]:
@@ -356,23 +444,6 @@ def compare_derivatives(
             raise AssertionError(_off(loss, kind, (n_off, y.shape[1]), place, numbers))
 
 
-def _off(
-    loss: Loss,
-    kind: str,
-    counts: tuple[int, int],
-    place: _Place,
-    numbers: tuple[float, float],
-) -> str:
-    """Say which row is off most."""
-    of_what = "the loss" if kind == "gradient" else "the gradient"
-    rule = "at least " if kind == "hessian" and loss.hessian_is_bound else ""
-    return (
-        f"the {kind}{place.of_output} of {loss.name} is off in {counts[0]} of {counts[1]} rows, "
-        f"most in row {place.row} {place.numbers}: it is {numbers[0]:.6g}, and should be "
-        f"{rule}{numbers[1]:.6g} by finite differences of {of_what}"
-    )
-
-
 def values_by_rows(loss: Loss, y: np.ndarray) -> OfScores | None:
     """Return the function that computes the loss of each row, None for a loss without value."""
     if type(loss).value is Loss.value:
@@ -407,136 +478,18 @@ def _differences(function: OfScores, raw_score: np.ndarray) -> tuple[np.ndarray,
     return slopes, errors
 
 
-# Of the raw scores of a function: as for the default objective of the task.
-_LINKS = {
-    "regression": "identity",
-    "binary": "logit",
-    "multilabel": "logit",
-    "multiclass": "softmax",
-}
-
-
-class FunctionLoss(Loss):
-    """The loss of a function ``(y_true, y_pred[, sample_weight]) -> (gradient, hessian)``.
-
-    The function gets copies, shape (n_samples,), or (n_samples, n_outputs) for more than two
-    classes, or several targets or labels, where the result must have this shape, too; `y_pred` are
-    raw scores. Nothing is known of its values, so training starts from 0.
-
-    Parameters
-    ----------
-    function : callable
-        Or one that numba has compiled for the two numbers of a row: then it is the
-        `row_derivatives`.
-    task : {"regression", "binary", "multilabel", "multiclass"}
-    n_outputs : int
-
-    Raises
-    ------
-    TypeError
-        If the function has other parameters.
-    """
-
-    def __init__(self, function: Callable[..., Any], task: str, n_outputs: int):
-        self._arguments = (function, task, n_outputs)
-        self.function = function
-        self.name = name_of(function)
-        self.n_outputs = n_outputs
-        self.link = _LINKS[task]
-        self.takes_weight = _takes_weight(self.name, function)
-        may_be_of_rows = task != "multiclass" and not self.takes_weight
-        if may_be_of_rows and is_compiled_by_user(function) and returns_two_numbers(function):
-            self.row_derivatives = function
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        # compiled code cannot be saved
-        return type(self), self._arguments
-
-    @cached_property
-    def block(self) -> Any:
-        """Compiled loop around a function of rows, None for a function of arrays."""
-        return None if self.row_derivatives is None else _users_block(self.function)
-
-    def gradients(
-        self, y: np.ndarray, raw_score: np.ndarray, weight: np.ndarray | None = None
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Return what the function returns, shape (n_outputs, n_samples)."""
-        if self.row_derivatives is not None:
-            return super().gradients(y, raw_score)
-        truth, prediction = by_rows(y), by_rows(raw_score)
-        weights = {}
-        if self.takes_weight and weight is not None and len(weight) > 0:
-            weights = {"sample_weight": weight.copy()}
-        elif self.takes_weight and not _has_default(self.function):
-            weights = {"sample_weight": np.ones(len(truth))}
-        shape = prediction.shape
-        both = read_pair(self.name, self.function(truth, prediction, **weights), shape)
-        gradient, hessian = (np.atleast_2d(array.T) for array in both)
-        return gradient, hessian
-
-
-def check_loss_fits(loss: Loss, task: str, n_outputs: int) -> None:
-    """Raise ValueError if a user's loss does not have the outputs and the link of a task.
-
-    For regression `n_outputs` is the number of targets, each of which may have several.
-    """
-    is_regression = task == "regression"
-    if loss.n_outputs % n_outputs != 0 or (not is_regression and loss.n_outputs != n_outputs):
-        raise ValueError(
-            f"objective={loss.name} has n_outputs={loss.n_outputs}: y needs {n_outputs} (one for "
-            "regression and two classes, one for each target, label, or class of more)"
-        )
-    method = "probabilities" if task in ("binary", "multiclass") else "predictions"
-    has_method = getattr(type(loss), method) is not getattr(Loss, method)
-    links = list(LINKS) if is_regression else [_LINKS[task]]
-    if has_method and loss.link != "other":
-        raise ValueError(
-            f"objective={loss.name} has a method {method} of its own and link={loss.link!r}, by "
-            "which metrics would read raw scores otherwise: set link='other'"
-        )
-    if not has_method and loss.link not in links:
-        raise ValueError(
-            f"objective={loss.name} has link={loss.link!r}: set it to "
-            f"{' or '.join(map(repr, links))}, or write a method {method}(raw_score)"
-        )
-
-
-def name_of(function: Any) -> str:
-    """Return the name of a function, for errors."""
-    while isinstance(function, functools.partial):
-        function = function.func
-    return getattr(function, "__name__", type(function).__name__)
-
-
-@functools.lru_cache(maxsize=64)
-def _users_block(function: Callable[..., Any]) -> Any:
-    """Make the block of a function once, not at each fit: it takes half a second."""
-    return users_block(function)
-
-
-def _takes_weight(name: str, function: Callable[..., Any]) -> bool:
-    """Whether a function has a parameter `sample_weight`; check its parameters.
-
-    Raises
-    ------
-    TypeError
-        If it cannot be called.
-    """
-    try:
-        signature = inspect.signature(function)
-    except ValueError:  # some functions written in C have no signature
-        return False
-    takes_weight = "sample_weight" in signature.parameters
-    try:
-        signature.bind(None, None, **({"sample_weight": None} if takes_weight else {}))
-    except TypeError as error:
-        raise TypeError(
-            f"objective={name} has the parameters {signature}: they must be (y_true, y_pred) or "
-            f"(y_true, y_pred, sample_weight), by this name ({error})"
-        ) from error
-    return takes_weight
-
-
-def _has_default(function: Callable[..., Any]) -> bool:
-    parameter = inspect.signature(function).parameters["sample_weight"]
-    return parameter.default is not inspect.Parameter.empty
+def _off(
+    loss: Loss,
+    kind: str,
+    counts: tuple[int, int],
+    place: _Place,
+    numbers: tuple[float, float],
+) -> str:
+    """Say which row is off most."""
+    of_what = "the loss" if kind == "gradient" else "the gradient"
+    rule = "at least " if kind == "hessian" and loss.hessian_is_bound else ""
+    return (
+        f"the {kind}{place.of_output} of {loss.name} is off in {counts[0]} of {counts[1]} rows, "
+        f"most in row {place.row} {place.numbers}: it is {numbers[0]:.6g}, and should be "
+        f"{rule}{numbers[1]:.6g} by finite differences of {of_what}"
+    )

@@ -268,8 +268,9 @@ class MetricEntry(NamedTuple):
     @property
     def title(self) -> str:
         """The name that lists show, with the parameter if it needs a value."""
-        needs_value = self.parameter is not None and not self.parameter.key
-        return f"{self.name}@{self.parameter.symbol}" if needs_value else self.name
+        if self.parameter is None or self.parameter.key:
+            return self.name
+        return f"{self.name}@{self.parameter.symbol}"
 
     def has_name(self, name: str) -> bool:
         """Whether it can be asked for by this name."""

@@ -245,7 +245,8 @@ def test_functions_of_scikit_learn():
         weight = case.weight if weighted else NO_WEIGHT
         (metric,) = case.resolve(function, weight)
         name = getattr(function, "__name__", "d2_pinball_score")
-        assert metric[:3] == (name, greater_is_better, None)
+        found = (metric.name, metric.greater_is_better, metric.formula)
+        assert found == (name, greater_is_better, None)
         expected = function(
             case.labels, case.predictions(), sample_weight=weight if weighted else None
         )
@@ -273,7 +274,8 @@ def test_a_triple_says_its_name_and_direction(regression, is_higher_better):
         return "bias", (y_true - y_pred).mean(), is_higher_better
 
     (metric,) = regression.resolve(any_score)
-    assert metric[:3] == ("bias", is_higher_better, None)
+    assert (metric.name, metric.greater_is_better) == ("bias", is_higher_better)
+    assert metric.formula is None
     bias = (regression.y - regression.raw_score[0]).mean()
     assert metric.value(regression.y, regression.raw_score, NO_WEIGHT) == bias
 

@@ -91,7 +91,6 @@ def test_probabilities_of_log_odds_at_the_ends():
     z = np.array([-np.inf, -800.0, -1.0, -0.0, 0.0, 1.0, 800.0, np.inf, np.nan])
     decay = np.exp(-1.0)
     below, above = decay / (1.0 + decay), 1.0 / (1.0 + decay)
+    expected = [0.0, 0.0, below, 0.5, 0.5, above, 1.0, 1.0, np.nan]
     with np.errstate(all="raise"):
-        assert_array_equal(
-            predictions_of("logit", z), [0.0, 0.0, below, 0.5, 0.5, above, 1.0, 1.0, np.nan]
-        )
+        assert_array_equal(predictions_of("logit", z), expected)

@@ -264,10 +264,9 @@ def form_of(metric: Callable[..., Any], name: str) -> tuple[bool, WeightsOf]:
     is_scorer = not is_of_targets and (n_others == 3 or is_called_estimator)
 
     def weights_of(weight: np.ndarray, n_rows: int) -> dict[str, np.ndarray]:
-        if taken is not None and len(weight) > 0:
-            return {taken.name: weight.copy()}
-        needs_ones = taken is not None and taken.default is taken.empty
-        return {taken.name: np.ones(n_rows)} if needs_ones else {}
+        if taken is None or (len(weight) == 0 and taken.default is not taken.empty):
+            return {}
+        return {taken.name: weight.copy() if len(weight) > 0 else np.ones(n_rows)}
 
     arguments = ("estimator", "X", "y") if is_scorer else ("y_true", "y_pred")
     try:
