@@ -53,7 +53,7 @@ def test_one_round_is_read_in_five_files():
     text = section("One boosting round in five files")
     names = re.findall(r"^\d\. \[[^]]*\]\(\.\./\.\./sklboost/([^)]*)\)", text, flags=re.MULTILINE)
     assert names == [
-        "objectives/losses/regression.py",
+        "objectives/losses/squared_error.py",
         *(f"tree/core/{name}.py" for name in ("growing", "histogram", "splitting", "formulas")),
     ]
     n_lines = sum(lines_of_code((PACKAGE / name).read_text(encoding="utf-8")) for name in names)

@@ -1,8 +1,8 @@
 """Blocks: loops over rows around the formula of one row, which rounds of boosting call by address.
 
 The rounds are compiled once for all losses and metrics. Each of these is compiled apart, when it is
-first used, as a *block*: a kernel for a range of rows. There are two kinds. Both return -1; that of
-a loss a user has written, the first row whose derivatives no tree can be grown on, if there is one.
+first used, as a *block*: a kernel for a range of rows. There are two kinds. Both return -1; a
+user's loss, the first row whose derivatives no tree can be grown on, if there is one.
 
 - ``block(rows, y, raw_score, parameters, gradient, hessian, scratch)`` fills the derivatives of the
   rows ``[start, stop)``, with ``rows = (start, stop, first)``; `y` begins with the row `first`.

@@ -85,7 +85,7 @@ class Loss:
         be repeated before `subsample` draws from them. Set it to False where the derivatives of a
         row depend on other rows, such as their number.
     made_of : mapping of str to str
-        Parameters of the estimator that a built-in loss was made of, beside `parameters`.
+        Parameters of the estimator that a built-in loss was made of, besides `parameters`.
 
     See Also
     --------
@@ -128,7 +128,7 @@ class Loss:
     chosen_by = "objective"  # the parameter of the estimator, for errors
     # Of raw scores, where these are neither targets nor classes.
     output_names: ClassVar[tuple[str, ...]] = ()
-    # Metrics of raw scores besides those of the registry; the first is the default.
+    # Metrics of raw scores besides the registry's; the first is the default.
     own_metrics: tuple[Metric, ...] = ()
 
     def __init_subclass__(cls) -> None:
@@ -348,14 +348,8 @@ class RowLoss(Loss):
 
     A subclass has `derivatives` and `row_value`, kernels of ``(target, raw_score, parameter)``,
     inlined: only within the loop over rows do they become vector instructions, ten times faster for
-    those with two e^x (Tweedie, focal). With several targets there is an output, or several of
-    different parameters, for each.
-
-    Parameters
-    ----------
-    n_targets : int
-    parameters : tuple of float
-        One for each output of a target.
+    formulas with two e^x (Tweedie, focal). With several targets there is an output for each, or
+    one for each of the `parameters`.
     """
 
     parameter = ""  # of the estimator, of which there can be several values: an output for each
@@ -401,7 +395,8 @@ class RowLoss(Loss):
 
     def check_targets(self, y: np.ndarray, name: str) -> None:
         """Raise ValueError for a target outside of `targets`."""
-        check_domain(y, self.targets, name, self.name)
+        if self.targets is not ANYWHERE:
+            check_domain(y, self.targets, name, self.name)
 
 
 # --- as the rounds run it

@@ -1,6 +1,5 @@
-"""Metrics that are not the mean of an objective: areas, rankings, survival times."""
+"""Metrics that are not the mean of an objective: errors, areas, rankings, survival times."""
 
-import functools
 import math
 import re
 from collections.abc import Callable
@@ -16,6 +15,8 @@ from sklboost.objectives.blocks import ANY, LEAST_PROBABILITY, NO_FAULT, Formula
 from sklboost.objectives.domains import IDENTITY, LOG_ODDS, SOFTMAX, no_rows
 from sklboost.objectives.losses.classes import fill_largest
 from sklboost.objectives.losses.ranking import MOST_RELEVANT, discounts_of, gains_of
+
+# --- means of losses that are no objectives
 
 
 @inlined
@@ -71,6 +72,8 @@ WRONG_SIDE_OF_PROBABILITY = Formula(wrong_side, IDENTITY)
 WRONG_CLASS = Formula(wrong_classes, ANY, is_of_classes=True)
 SQUARED_CLASS_ERROR = Formula(squared_class_errors, SOFTMAX, is_of_classes=True)
 
+
+# --- areas under curves
 
 _TWO_CLASSES = "two classes or more"
 
@@ -229,7 +232,54 @@ def _r2_of_target(y: np.ndarray, prediction: np.ndarray, weight: np.ndarray) -> 
     return float(1.0 - residual / variance)
 
 
+# --- rankings
+
 _NAME = re.compile(r"(\w+)(?:@(\d+))?(-?)")
+_BINARY = ("map", "pre")
+
+
+def mean_over_queries(
+    name: str, y: np.ndarray, prediction: np.ndarray, weight: np.ndarray, is_exponential: bool
+) -> float:
+    """Return the metric of a name such as ``ndcg@10-``.
+
+    ``@k`` is of the first k documents; with ``-`` a query without a relevant document is 0, else 1.
+    `y` has relevances and numbers of queries, shape (n_samples, 2); all rows of a query have the
+    same weight; gains are ``2^relevance - 1`` if `is_exponential`, else relevances. ValueError for
+    relevances that the metric is not defined for.
+    """
+    family, most, minus = _NAME.fullmatch(name).groups()  # type: ignore[union-attr]
+    _check_labels(name, family, y[:, 0], is_exponential)
+    order = np.lexsort((-prediction, y[:, 1]))
+    numbers = y[order, 1]
+    starts = np.flatnonzero(np.r_[True, numbers[1:] != numbers[:-1]])
+    sizes = np.diff(starts, append=len(order))
+    top = Top(
+        labels=y[order, 0],
+        best=y[np.lexsort((-y[:, 0], y[:, 1])), 0] if family == "ndcg" else y[:, 0],
+        ranks=np.arange(len(order)) - np.repeat(starts, sizes),
+        starts=starts,
+        most=np.inf if most is None else int(most),
+        is_exponential=is_exponential,
+    )
+    values = _FORMULAS[family](top)
+    values = np.where(np.isnan(values), 0.0 if minus else 1.0, values)
+    weights = weight[order][starts] if len(weight) else None
+    return float(np.average(values, weights=weights))
+
+
+def _check_labels(name: str, family: str, labels: np.ndarray, is_exponential: bool) -> None:
+    is_wrong, rule = labels < 0.0, "numbers >= 0"
+    if family in _BINARY:
+        is_wrong, rule = (labels != 0.0) & (labels != 1.0), "0 or 1"
+    elif family == "ndcg" and is_exponential:
+        is_wrong |= (labels > MOST_RELEVANT) | (labels != np.floor(labels))
+        rule = f"whole numbers from 0 to {MOST_RELEVANT}, or ndcg_exp_gain=False"
+    if is_wrong.any():
+        raise ValueError(
+            f"{name} of a relevance of {labels[is_wrong][0]:g}: it needs relevances that are "
+            f"{rule}; choose another eval_metric"
+        )
 
 
 class Top(NamedTuple):
@@ -254,10 +304,6 @@ class Top(NamedTuple):
         """How many documents of each query are looked at."""
         sizes = np.diff(self.starts, append=len(self.labels))
         return np.minimum(sizes, self.most)
-
-
-# The value of each query, NaN where it has no relevant document.
-OfQueries = Callable[[Top], np.ndarray]
 
 
 def ndcg(top: Top) -> np.ndarray:
@@ -301,93 +347,24 @@ def reciprocal_rank(top: Top) -> np.ndarray:
     return inverse
 
 
-_FORMULAS: dict[str, OfQueries] = {
+# The value of each query, NaN where it has no relevant document.
+_FORMULAS: dict[str, Callable[[Top], np.ndarray]] = {
     "ndcg": ndcg,
     "map": average_precision,
     "pre": precision,
     "mrr": reciprocal_rank,
 }
-_BINARY = ("map", "pre")
 
 
-@functools.cache
-def metric_function(
-    name: str, is_exponential: bool
-) -> Callable[[np.ndarray, np.ndarray, np.ndarray], float]:
-    """Return the function of a metric, the same one for equal arguments."""
-
-    def function(y: np.ndarray, prediction: np.ndarray, weight: np.ndarray) -> float:
-        return mean_over_queries(name, y, prediction, weight, is_exponential)
-
-    return function
+# --- survival times
 
 
-def mean_over_queries(
-    name: str, y: np.ndarray, prediction: np.ndarray, weight: np.ndarray, is_exponential: bool
-) -> float:
-    """Return the metric of a name such as ``ndcg@10-``.
-
-    Parameters
-    ----------
-    name : str
-        What is computed; ``@k``: of the first k documents; ``-``: a query without a relevant
-        document is 0, else 1.
-    y : ndarray of float64, shape (n_samples, 2)
-    prediction : ndarray of float64, shape (n_samples,)
-    weight : ndarray of float64, shape (n_samples,) or (0,)
-        All rows of a query have the same.
-    is_exponential : bool
-        Whether gains are ``2^relevance - 1``, or relevances.
-
-    Raises
-    ------
-    ValueError
-        For relevances that the metric is not defined for.
-    """
-    family, most, minus = _NAME.fullmatch(name).groups()  # type: ignore[union-attr]
-    _check_labels(name, family, y[:, 0], is_exponential)
-    order = np.lexsort((-prediction, y[:, 1]))
-    numbers = y[order, 1]
-    starts = np.flatnonzero(np.r_[True, numbers[1:] != numbers[:-1]])
-    sizes = np.diff(starts, append=len(order))
-    top = Top(
-        labels=y[order, 0],
-        best=y[np.lexsort((-y[:, 0], y[:, 1])), 0] if family == "ndcg" else y[:, 0],
-        ranks=np.arange(len(order)) - np.repeat(starts, sizes),
-        starts=starts,
-        most=np.inf if most is None else int(most),
-        is_exponential=is_exponential,
-    )
-    values = _FORMULAS[family](top)
-    values = np.where(np.isnan(values), 0.0 if minus else 1.0, values)
-    weights = weight[order][starts] if len(weight) else None
-    return float(np.average(values, weights=weights))
-
-
-def _check_labels(name: str, family: str, labels: np.ndarray, is_exponential: bool) -> None:
-    is_wrong, rule = labels < 0.0, "numbers >= 0"
-    if family in _BINARY:
-        is_wrong, rule = (labels != 0.0) & (labels != 1.0), "0 or 1"
-    elif family == "ndcg" and is_exponential:
-        is_wrong |= (labels > MOST_RELEVANT) | (labels != np.floor(labels))
-        rule = f"whole numbers from 0 to {MOST_RELEVANT}, or ndcg_exp_gain=False"
-    if is_wrong.any():
-        raise ValueError(
-            f"{name} of a relevance of {labels[is_wrong][0]:g}: it needs relevances that are "
-            f"{rule}; choose another eval_metric"
-        )
-
-
-class _Orders(NamedTuple):
-    """Rows of a stratum, in the orders in which :func:`_count_pairs` comes to them."""
-
-    # int64: from the latest on: rows whose event was before some time, by that time; all rows, by
-    # the time up to which they had none; rows that were not observed from the start, by when they
-    # were
-    ends: np.ndarray
-    begins: np.ndarray
-    entries: np.ndarray
-    ranks: np.ndarray  # int64, shape (n_samples,): of the risks, from 1
+def cindex(y: np.ndarray, risk: np.ndarray, weight: np.ndarray) -> float:
+    """Return the concordance index as a metric of validation rows; ValueError without pairs."""
+    index = concordance(y, risk, weight)
+    if math.isnan(index):
+        raise no_rows("cindex", "which it is known whose event was first")
+    return index
 
 
 def concordance(y: np.ndarray, risk: np.ndarray, weight: np.ndarray) -> float:
@@ -399,11 +376,7 @@ def concordance(y: np.ndarray, risk: np.ndarray, weight: np.ndarray) -> float:
     NaN if there are no pairs. It takes a time of n log n. Source: Harrell et al. (1996),
     "Multivariable prognostic models", section 5.5.
 
-    Parameters
-    ----------
-    y : ndarray of float64, shape (n_samples, 4)
-    risk : ndarray of float64, shape (n_samples,)
-    weight : ndarray of float64, shape (n_samples,) or (0,)
+    `y` has shape (n_samples, 4).
     """
     counts = np.zeros(3)
     for stratum in np.unique(y[:, 3]):
@@ -436,12 +409,16 @@ def share_between(y: np.ndarray, risk: np.ndarray, weight: np.ndarray) -> float:
     return float(np.average(is_within, weights=weight if len(weight) else None))
 
 
-def cindex(y: np.ndarray, risk: np.ndarray, weight: np.ndarray) -> float:
-    """Return the concordance index as a metric of validation rows; ValueError without pairs."""
-    index = concordance(y, risk, weight)
-    if math.isnan(index):
-        raise no_rows("cindex", "which it is known whose event was first")
-    return index
+class _Orders(NamedTuple):
+    """Rows of a stratum, in the orders in which :func:`_count_pairs` comes to them."""
+
+    # int64: from the latest on: rows whose event was before some time, by that time; all rows, by
+    # the time up to which they had none; rows that were not observed from the start, by when they
+    # were
+    ends: np.ndarray
+    begins: np.ndarray
+    entries: np.ndarray
+    ranks: np.ndarray  # int64, shape (n_samples,): of the risks, from 1
 
 
 @kernel

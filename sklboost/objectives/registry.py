@@ -36,10 +36,10 @@ from sklboost.objectives.losses.regression import (
     Poisson,
     PseudoHuber,
     QuantileError,
-    SquaredError,
     SquaredLogError,
     Tweedie,
 )
+from sklboost.objectives.losses.squared_error import SquaredError
 from sklboost.objectives.metric import Function, Metric, as_rows, mean_metric
 
 if TYPE_CHECKING:
@@ -57,8 +57,7 @@ class ObjectiveEntry(NamedTuple):
 
     name: str
     make: MakeLoss
-    # other names: those of LightGBM and scikit-learn, and XGBoost's for another task that mean the
-    # same
+    # other names: LightGBM's and scikit-learn's, and XGBoost's for another task that mean the same
     aliases: tuple[str, ...] = ()
 
     @property
@@ -281,7 +280,7 @@ class MetricEntry(NamedTuple):
         return re.fullmatch(f"(?:{names}){ending}", name, re.DOTALL) is not None
 
     def metric(self, name: str, task: str, parameters: Mapping[str, Any]) -> Metric:
-        """Make the metric of this name; `parameters` are those of the objective."""
+        """Make the metric of this name; `parameters` are the objective's."""
         if self.needs and parameters and self.needs not in parameters:
             raise ValueError(
                 f"eval_metric={name!r} is for the raw scores of {self.objective!r}: choose this "
@@ -567,12 +566,8 @@ def find_named(
     """Return what has this name among what is known for a task.
 
     `argument` is ``"objective"`` or ``"eval_metric"``; `other_names` could have been meant, too.
-
-    Raises
-    ------
-    ValueError
-        If the task has nothing of this name; the text lists what it has, and names the tasks that
-        have it, or the nearest name if one is near.
+    ValueError if the task has nothing of this name: the text lists what it has, and names the tasks
+    that have it, or the nearest name if one is near.
     """
     found = named(known[task], name)
     if found is not None:

@@ -7,7 +7,7 @@ from sklboost.boosting.callbacks import TrainingCallback
 from sklboost.boosting.training import Schedule, Training
 from sklboost.engine.parallel import ThreadTeam
 from sklboost.objectives.losses.classes import LogLoss, Softmax
-from sklboost.objectives.losses.regression import SquaredError
+from sklboost.objectives.losses.squared_error import SquaredError
 from sklboost.tree.predict.assembly import assemble_model
 from tests.boosting.training import NO_WEIGHT, make_task
 from tests.tree.growth import params

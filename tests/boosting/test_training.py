@@ -13,7 +13,7 @@ from sklboost.boosting.callbacks import EarlyStopping, TrainingCallback
 from sklboost.boosting.evaluation import ValidationSet
 from sklboost.boosting.training import Replay, Schedule, Training
 from sklboost.engine.parallel import ThreadTeam
-from sklboost.objectives.losses.regression import SquaredError
+from sklboost.objectives.losses.squared_error import SquaredError
 from sklboost.objectives.metric import Metric
 from sklboost.objectives.registry import find_metric
 from tests.boosting.training import NO_WEIGHT, make_task

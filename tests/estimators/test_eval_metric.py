@@ -13,7 +13,8 @@ from sklboost import XGBClassifierLite, XGBRegressorLite
 from sklboost.estimators.fit.eval_metric import resolve_metrics
 from sklboost.estimators.input.target_kinds import RegressionTargets
 from sklboost.objectives.losses.classes import LogLoss, Softmax
-from sklboost.objectives.losses.regression import AbsoluteError, QuantileError, SquaredError
+from sklboost.objectives.losses.regression import AbsoluteError, QuantileError
+from sklboost.objectives.losses.squared_error import SquaredError
 
 NO_WEIGHT = np.empty(0)
 

@@ -17,10 +17,10 @@ from sklboost.objectives.losses.regression import (
     LogCosh,
     Poisson,
     PseudoHuber,
-    SquaredError,
     SquaredLogError,
     Tweedie,
 )
+from sklboost.objectives.losses.squared_error import SquaredError
 from sklboost.objectives.start_values import exact_sum, find_constants, weighted_mean
 from tests.objectives.training import derivatives_in_training
 from tests.small_models import small

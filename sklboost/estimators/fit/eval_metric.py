@@ -246,7 +246,7 @@ def _name_of(function: Callable[..., Any]) -> str:
 def form_of(metric: Callable[..., Any], name: str) -> tuple[bool, WeightsOf]:
     """Return whether a callable is a scorer, (estimator, X, y), and what makes its weights.
 
-    TypeError if its parameters are those of neither form.
+    TypeError if it can be called in neither form.
     """
     try:
         signature = inspect.signature(metric)

@@ -350,8 +350,8 @@ _log_loss_derivatives, _log_loss_value = LogLoss.derivatives, LogLoss.row_value
 class OneVsRest(RowLoss):
     """For each of K classes the log loss of being it or not; targets are 0 to K - 1.
 
-    Output k is the log-odds of class k and does not look at the others. Probabilities are those of
-    the outputs over their sum. LightGBM calls it multiclassova.
+    Output k is the log-odds of class k and does not look at the others. Probabilities are the
+    outputs' over their sum. LightGBM calls it multiclassova.
     """
 
     name = "multi:onevsrest"
@@ -364,7 +364,7 @@ class OneVsRest(RowLoss):
     @staticmethod
     @inlined
     def derivatives(y, z, class_):
-        """Return those of the log loss of being of this class."""
+        """Return the derivatives of the log loss of being of this class."""
         return _log_loss_derivatives(1.0 if y == class_ else 0.0, z, class_)
 
     @staticmethod

@@ -55,7 +55,7 @@ class RiskSets(NamedTuple):
     # int64, shape (n_samples,): the rows, sorted by these
     by_last: np.ndarray
     by_before: np.ndarray
-    # int64, shape (n_steps + 1,): where those of a step begin
+    # int64, shape (n_steps + 1,): where the rows of a step begin
     last_starts: np.ndarray
     before_starts: np.ndarray
     strata: np.ndarray  # int64, shape (n_strata + 1,): where the steps of a stratum begin
@@ -190,14 +190,11 @@ def _fill_derivatives(risk, raw_score, hazards, gradient, hessian):
 class Cox(Loss):
     """The partial likelihood; predictions are logarithms of hazard ratios.
 
-    Gradients are those of the sum over all events. With H the sum of D / S over the event times at
+    Gradients are of the sum over all events. With H the sum of D / S over the event times at
     which row i is at risk, they are ``w (e^f H - [event])``. The hessian is the bound ``w e^f H``
     of the second derivative, which is less by the sum of ``(w e^f / S)^2 D``: as a rule little, and
     a part in which a row of weight 2 is not the row twice.
-
-    Parameters
-    ----------
-    ties : {"breslow", "efron"}
+    `ties` is ``"breslow"`` or ``"efron"``.
     """
 
     name = "survival:cox"

@@ -253,7 +253,7 @@ class LambdaRules(NamedTuple):
     # whose change weighs a pair: ``OF_NDCG``, ``OF_PRECISION``, or ``OF_PAIRS``: all weigh 1
     metric: int
     # 1: pairs of each of the first `n_pairs` documents of the ranking with all below it. 0: of each
-    # document with `n_pairs` that are drawn among those of other relevance.
+    # document with `n_pairs` that are drawn among documents of other relevance.
     takes_top: int
     n_pairs: int
     # 1: sums of a query grow with their logarithm, or are divided by `n_pairs` if pairs are drawn
@@ -352,7 +352,7 @@ def fill_lambdas(team, round_key, listing, rules, positions, raw_score, outcome)
     """Fill gradient and hessian of all documents, float32, and bring the positions' ratios on.
 
     `outcome` is ``(gradient, hessian, order, numbers)``: the first two of shape (n_samples,), the
-    others those of a :class:`RankedQuery` for each member. Every member of the team calls it.
+    others a :class:`RankedQuery`'s for each member. Every member of the team calls it.
     """
     if not assemble(team):
         return
@@ -579,7 +579,7 @@ def correct_positions(positions, documents, pairs, ranking):
         if numbers[_PULL, lower] == 0.0 or max(one, other) >= n_positions:
             continue
         difference = numbers[_SCORE, high] - numbers[_SCORE, low]
-        odds = exp(min(max(-difference, _LOWEST), -_LOWEST))  # those of the pull
+        odds = exp(min(max(-difference, _LOWEST), -_LOWEST))  # as in the pull
         weight = abs(numbers[_PULL, lower]) * (1.0 + odds) / odds
         loss = weight * (log(1.0 + odds) if odds < 1e15 else -difference)
         plus, minus = positions.ratios[0, one], positions.ratios[1, other]
@@ -594,7 +594,7 @@ def correct_positions(positions, documents, pairs, ranking):
 
 @kernel
 def update_positions(starts, exponent, positions):
-    """Set the ratios to those of the losses at each position, to a power of at most 1.
+    """Set the ratios to the losses' at each position, to a power of at most 1.
 
     ``t+_i = (L_i / L_0)^exponent`` with L the sums of all queries, and t- likewise: Hu, Wang, Peng
     & Li (2019), "Unbiased LambdaMART", equations 30 and 31.

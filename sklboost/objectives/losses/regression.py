@@ -1,4 +1,4 @@
-"""Losses of regression: squared error, quantiles, robust, relative, and of counts and amounts."""
+"""Losses of regression: quantiles, robust, relative, and of counts and amounts."""
 
 import math
 
@@ -22,32 +22,6 @@ from sklboost.objectives.start_values import (
     mean_over_targets,
     weighted_quantile,
 )
-
-
-class SquaredError(RowLoss):
-    """Half the squared error, ``(y - p)^2 / 2``; the raw score is the prediction.
-
-    The best constant is the mean; the best leaf, a mean of residuals.
-    """
-
-    name = "reg:squarederror"
-    hessian_is_one = True
-
-    @staticmethod
-    @inlined
-    def derivatives(y, p, parameter):
-        """Return ``p - y`` and 1."""
-        return p - y, 1.0
-
-    @staticmethod
-    @inlined
-    def row_value(y, p, parameter):
-        """Return ``(y - p)^2 / 2``."""
-        return 0.5 * (y - p) ** 2
-
-    def start(self, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
-        """Return the means of the targets."""
-        return known_means(y, weight)
 
 
 class OrderedAlphas(RowLoss):

@@ -110,23 +110,7 @@ class DistributionLoss(Loss):
 
     A subclass has `derivatives` and `row_value`, inlined kernels, the same in NumPy for the
     predictions (`parameters_of`, `mean`, `crps`), and a first guess of the best constant.
-
-    Parameters
-    ----------
-    spread : float
-        The unit of locations and scales, so that their raw scores are numbers around 1.
-
-    Attributes
-    ----------
-    parameter_names : tuple of str
-        Of the parameters that :meth:`parameters_of` returns.
-    output_names : tuple of str
-        Of the raw scores.
-    limits : tuple of tuple
-        Least and largest value of each raw score.
-    targets : Domain
-    is_of_counts : bool
-        Whether targets are whole numbers.
+    `spread` is the unit of locations and scales, so that their raw scores are numbers around 1.
     """
 
     link = "other"
@@ -134,11 +118,12 @@ class DistributionLoss(Loss):
     # a step of a logarithm by 2 is a factor of 7
     largest_step = 2.0
     hessian_is_bound = True
-    parameter_names: ClassVar[tuple[str, ...]]
-    output_names: ClassVar[tuple[str, ...]]
+    parameter_names: ClassVar[tuple[str, ...]]  # what :meth:`parameters_of` returns
+    output_names: ClassVar[tuple[str, ...]]  # of the raw scores
+    # least and largest value of each raw score
     limits: ClassVar[tuple[tuple[float, float], ...]]
     targets: Domain = ANYWHERE
-    is_of_counts = False
+    is_of_counts = False  # whether targets are whole numbers
     derivatives: Callable[..., Any]
     row_value: Callable[..., Any]
     formula: ClassVar[Formula]
