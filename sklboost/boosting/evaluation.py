@@ -50,37 +50,6 @@ class ValidationSet(NamedTuple):
     raw_score: np.ndarray
 
 
-@kernel
-def score_rounds(team, model, thresholds, rounds, rows, metrics):
-    """Add the trees of some rounds to the rows and compute the metrics after each round.
-
-    `model` is laid out by :func:`lay_out_trees`; `thresholds`, shape (n_splits,), have the dtype of
-    the bins; `rounds` is the number of rounds, and of trees in each: 0 if the rows have them
-    already. Modifies `rows`, the ScoredRows, and `metrics`, the CompiledMetrics.
-    """
-    if not assemble(team):
-        return
-    (n_rounds, n_trees), n_metrics = rounds, len(metrics.addresses)
-    start, stop = share(team, len(rows.scratch.columns))
-    scratch = metrics.scratch[team.rank]
-    # block by block, and all rounds of a block: the training has filled the caches with its own
-    # data, and to fetch the rows again takes longer than to score them
-    for block in range(start, stop):
-        fetch_block(rows, block + 1)
-        for round_ in range(n_rounds):
-            trees = (round_ * n_trees, (round_ + 1) * n_trees)
-            add_to_block(team, model, thresholds, trees, rows, block)
-            for index in range(n_metrics):
-                sums = metrics.sums[round_ * n_metrics + index]
-                add_losses(metrics, index, block, rows.raw_score, scratch, sums)
-    barrier(team)
-    if team.rank == 0:
-        for round_ in range(n_rounds):
-            for index in range(n_metrics):
-                sums = metrics.sums[round_ * n_metrics + index]
-                metrics.values[round_, index] = finish_metric(metrics, index, sums)
-
-
 class Evaluation:
     """Scores validation sets after every round; `grown` as in :meth:`read_from`."""
 
@@ -190,3 +159,34 @@ class Evaluation:
                     f"the metric {metric.name!r} is not a number: in one of the last rounds a "
                     "prediction was outside its domain; choose another eval_metric"
                 )
+
+
+@kernel
+def score_rounds(team, model, thresholds, rounds, rows, metrics):
+    """Add the trees of some rounds to the rows and compute the metrics after each round.
+
+    `model` is laid out by :func:`lay_out_trees`; `thresholds`, shape (n_splits,), have the dtype of
+    the bins; `rounds` is the number of rounds, and of trees in each: 0 if the rows have them
+    already. Modifies `rows`, the ScoredRows, and `metrics`, the CompiledMetrics.
+    """
+    if not assemble(team):
+        return
+    (n_rounds, n_trees), n_metrics = rounds, len(metrics.addresses)
+    start, stop = share(team, len(rows.scratch.columns))
+    scratch = metrics.scratch[team.rank]
+    # block by block, and all rounds of a block: the training has filled the caches with its own
+    # data, and to fetch the rows again takes longer than to score them
+    for block in range(start, stop):
+        fetch_block(rows, block + 1)
+        for round_ in range(n_rounds):
+            trees = (round_ * n_trees, (round_ + 1) * n_trees)
+            add_to_block(team, model, thresholds, trees, rows, block)
+            for index in range(n_metrics):
+                sums = metrics.sums[round_ * n_metrics + index]
+                add_losses(metrics, index, block, rows.raw_score, scratch, sums)
+    barrier(team)
+    if team.rank == 0:
+        for round_ in range(n_rounds):
+            for index in range(n_metrics):
+                sums = metrics.sums[round_ * n_metrics + index]
+                metrics.values[round_, index] = finish_metric(metrics, index, sums)
