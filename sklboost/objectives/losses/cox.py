@@ -90,7 +90,7 @@ class Cox(Loss):
     n_targets = 4
     takes_weight = True
     hessian_is_bound = True
-    # A hazard is to its logarithm what a mean count is: see `counts.py`.
+    # A hazard is to its logarithm what a mean count is: see `Poisson`.
     largest_step = 2.0
 
     def __init__(self, ties: str = "breslow"):
