@@ -1,8 +1,8 @@
 """Blocks: loops over rows around the formula of one row, which rounds of boosting call by address.
 
 The rounds are compiled once for all losses and metrics. Each of these is compiled apart, when it is
-first used, as a *block*: a kernel for a range of rows. There are two kinds. Both return -1; a
-user's loss, the first row whose derivatives no tree can be grown on, if there is one.
+first used, as a *block*: a kernel for a range of rows. There are two kinds. Both return -1,
+but a user's loss the first row whose derivatives no tree can be grown on, if there is one.
 
 - ``block(rows, y, raw_score, parameters, gradient, hessian, scratch)`` fills the derivatives of the
   rows ``[start, stop)``, with ``rows = (start, stop, first)``; `y` begins with the row `first`.
@@ -23,8 +23,8 @@ from sklboost.objectives.domains import ANYWHERE, IDENTITY, LOG, LOG_ODDS, SOFTM
 
 # What a block returns if all is well.
 NO_FAULT = -1
-# Derivatives are float32 and sums of them must be numbers; and no cover is 0, as in XGBoost. Those
-# of a user's loss are in units that suit the largest, see `custom.py`.
+# Derivatives are float32 and sums of them must be numbers; and no cover is 0, as in XGBoost. A
+# user's loss has them in units that suit the largest, see `custom.py`.
 LARGEST, LEAST_HESSIAN = 1e37, 1e-16
 # What is computed of so many rows stays in the first-level cache. A power of two, see `metric.py`.
 BLOCK_ROWS = 256
@@ -185,7 +185,7 @@ def nothing(y, parameter):
 class Formula(NamedTuple):
     """The loss of a row, as the value of a loss and the metrics read it."""
 
-    # A kernel ``value(target, score, term) -> loss``, all float64. Of classes: the block.
+    # A kernel ``value(target, score, term) -> loss``, all float64; or the block
     value: Callable[..., Any]
     # What the score is: a raw score of this link (so ``"identity"``: a prediction), LOG_1P or ANY
     reads: str
@@ -196,7 +196,8 @@ class Formula(NamedTuple):
     # Less the least value that a target allows, a loss is half a deviance.
     constant: Callable[..., Any] = nothing
     targets: Domain = ANYWHERE  # where it is defined
-    is_of_classes: bool = False  # whether it reads all raw scores of a row together
+    # whether `value` is the block itself, which reads all raw scores of a row together
+    is_block: bool = False
 
 
 @inlined
@@ -246,7 +247,7 @@ _SCORE_OF = {
 
 def can_read(formula: Formula, link: str) -> bool:
     """Whether there is a block of the formula that reads raw scores of this link."""
-    if formula.is_of_classes:
+    if formula.is_block:
         return link == formula.reads or (formula.reads == ANY and link in (SOFTMAX, IDENTITY))
     return link == formula.reads or link in _PREDICTION_OF
 
@@ -254,7 +255,7 @@ def can_read(formula: Formula, link: str) -> bool:
 @functools.cache  # also so that the code lives as long as the process, which has its address
 def loss_block(formula: Formula, link: str) -> Any:
     """Make the block of a formula, for raw scores of this link; predictions are raw scores, too."""
-    if formula.is_of_classes:
+    if formula.is_block:
         return formula.value
     predict, read = _PREDICTION_OF.get(link, unchanged), _SCORE_OF.get(formula.reads, unchanged)
     if link == formula.reads:

@@ -130,8 +130,8 @@ class CompiledMetrics(NamedTuple):
     addresses: np.ndarray
     factors: np.ndarray  # float64, shape (n_metrics,)
     are_roots: np.ndarray  # bool, shape (n_metrics,)
-    # int64, shape (n_metrics,): how many outputs have losses of their own: all, or of classes only
-    # the first
+    # int64, shape (n_metrics,): how many outputs have losses of their own: all, or only the first
+    # where a block reads them together
     n_sums: np.ndarray
     parameters: np.ndarray  # float64, shape (n_metrics, n_outputs)
     y: np.ndarray  # float64, shape (n_targets, n_samples)
@@ -159,7 +159,7 @@ def compile_metrics(
     for row, (metric, _) in zip(parameters, means, strict=True):
         row[:] = metric.parameters
     addresses = [address_of_losses(formula, link) for _, formula in means]
-    n_sums = [1 if formula.is_of_classes else n_outputs for _, formula in means]
+    n_sums = [1 if formula.is_block else n_outputs for _, formula in means]
     return CompiledMetrics(
         np.array(addresses, dtype=object if BACKEND is Backend.INTERPRETER else np.int64),
         np.array([metric.factor for metric, _ in means], dtype=np.float64),
@@ -185,13 +185,13 @@ def mean_of_rows(
 def losses_of_rows(
     formula: Formula, parameters: np.ndarray, y: np.ndarray, raw_score: np.ndarray
 ) -> np.ndarray:
-    """Return the loss of each row, shape (n_outputs, n_samples), or (1, n_samples) of classes.
+    """Return the loss of each row and output; one a row where a block reads them together.
 
     `y` has shape (n_targets, n_samples) or (n_samples,); `raw_score`, which the formula reads,
     (n_outputs, n_samples); `parameters` (n_outputs,).
     """
     targets, scores = two_matrices(y, raw_score)
-    losses = np.empty((1 if formula.is_of_classes else len(scores), scores.shape[1]))
+    losses = np.empty((1 if formula.is_block else len(scores), scores.shape[1]))
     scratch = np.empty((_WEIGHTS + 1, BLOCK_ROWS))
     address = address_of_losses(formula, formula.reads)
     _fill_losses(address, targets, scores, parameters, scratch, losses)

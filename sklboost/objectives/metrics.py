@@ -69,8 +69,8 @@ def squared_class_errors(rows, output, y, raw_score, parameters, scratch):
 # The threshold 0 of log-odds tells more rows apart than 1/2 of probabilities that are rounded.
 WRONG_SIDE = Formula(wrong_side, LOG_ODDS)
 WRONG_SIDE_OF_PROBABILITY = Formula(wrong_side, IDENTITY)
-WRONG_CLASS = Formula(wrong_classes, ANY, is_of_classes=True)
-SQUARED_CLASS_ERROR = Formula(squared_class_errors, SOFTMAX, is_of_classes=True)
+WRONG_CLASS = Formula(wrong_classes, ANY, is_block=True)
+SQUARED_CLASS_ERROR = Formula(squared_class_errors, SOFTMAX, is_block=True)
 
 
 # --- areas under curves
@@ -86,7 +86,8 @@ def auc(y: np.ndarray, prediction: np.ndarray, weight: np.ndarray) -> float:
     a row of class 1, as in XGBoost. Of several labels, the mean of the areas of those that have
     rows of both classes; ValueError if none has.
     """
-    return _mean("auc", _TWO_CLASSES, _areas_of_labels(_area, _has_both, y, prediction, weight))
+    areas = _areas_of_labels(_area, lambda y: y.min() < y.max(), y, prediction, weight)
+    return _mean("auc", _TWO_CLASSES, areas)
 
 
 @np.errstate(all="ignore")
@@ -97,7 +98,7 @@ def aucpr(y: np.ndarray, prediction: np.ndarray, weight: np.ndarray) -> float:
     curve between the steps, so the two differ a little. Of several labels, the mean over those
     that have rows of class 1; ValueError if none has.
     """
-    areas = _areas_of_labels(_average_precision, _has_ones, y, prediction, weight)
+    areas = _areas_of_labels(_average_precision, lambda y: y.max() > 0.0, y, prediction, weight)
     return _mean("aucpr", "class 1", areas)
 
 
@@ -147,7 +148,8 @@ def _areas_of_labels(
     for targets, scores in zip(np.atleast_2d(y.T), np.atleast_2d(prediction.T), strict=True):
         rows = ~np.isnan(targets) if y.ndim > 1 else slice(None)
         weights = weight[rows] if len(weight) else weight
-        if is_defined(_weighted_rows(targets[rows], weights)):
+        known = _weighted_rows(targets[rows], weights)
+        if len(known) > 0 and is_defined(known):
             areas.append(area(targets[rows], scores[rows], weights))
     return areas
 
@@ -190,14 +192,6 @@ def _by_prediction(
 
 def _weighted_rows(y: np.ndarray, weight: np.ndarray) -> np.ndarray:
     return y[weight > 0.0] if len(weight) else y
-
-
-def _has_both(y: np.ndarray) -> bool:
-    return len(y) > 0 and bool(y.min() < y.max())
-
-
-def _has_ones(y: np.ndarray) -> bool:
-    return bool((y > 0.0).any())
 
 
 # --- variance

@@ -325,7 +325,7 @@ class Softmax(Loss):
         self.n_outputs = n_outputs
         self.parameters = np.zeros(n_outputs)
 
-    formula = Formula(softmax_values, SOFTMAX, is_of_classes=True)
+    formula = Formula(softmax_values, SOFTMAX, is_block=True)
 
     def gradients(self, y: np.ndarray, raw_score: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return gradient and hessian of each output."""

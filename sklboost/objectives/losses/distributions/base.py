@@ -132,7 +132,7 @@ class DistributionLoss(Loss):
         """Make the block of a distribution that has derivatives of its own."""
         if "derivatives" in vars(cls):
             cls.block = staticmethod(distribution_block(cls.derivatives, cls.limits))
-            cls.formula = Formula(_value_block(cls.row_value), cls.link, is_of_classes=True)
+            cls.formula = Formula(_value_block(cls.row_value), cls.link, is_block=True)
             cls.n_outputs = len(cls.output_names)
 
     def __init__(self, spread: float = 1.0):

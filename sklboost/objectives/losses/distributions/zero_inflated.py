@@ -1,15 +1,14 @@
 """Zero-inflated distributions: 0 with a probability of its own, and else another distribution.
 
 With the probability q of these zeros, raw score ``log(q / (1 - q))``, and the probability f_0 that
-the other distribution gives 0, a 0 is one of them with the probability
-``w = q / (q + (1 - q) f_0)``. The gradient is ``q - w``, and ``1 - w`` times the other
-distribution's. If it were known which zeros are inflation, the information would be diagonal,
-``q (1 - q)`` and ``1 - q`` times the other's. Since it is not, ``u v v'`` is missing: v is 1 and the other's
-gradient at 0, and ``u = q (1 - q) f_0 / (q + (1 - q) f_0)``, the variance of the guess times the
-probability of a 0. What is left is not diagonal, so each parameter has its efficient gradient and
-information, as in `StudentT`. Sources: Lambert (1992), "Zero-Inflated Poisson Regression";
-Louis (1982), "Finding the Observed Information Matrix when Using the EM Algorithm", for what is
-missing.
+the other distribution gives 0, a 0 is one of them with the probability ``w = q / (q + (1 - q)
+f_0)``. The gradient is ``q - w``, and ``1 - w`` times the other distribution's. If it were known
+which zeros are inflation, the information would be diagonal, ``q (1 - q)`` and ``1 - q`` times the
+other's. Since it is not, ``u v v'`` is missing: v is 1 and the other's gradient at 0, and ``u = q
+(1 - q) f_0 / (q + (1 - q) f_0)``, the variance of the guess times the probability of a 0. What is
+left is not diagonal, so each parameter has its efficient gradient and information, as in
+`StudentT`. Sources: Lambert (1992), "Zero-Inflated Poisson Regression"; Louis (1982), "Finding the
+Observed Information Matrix when Using the EM Algorithm", for what is missing.
 """
 
 from typing import Any, ClassVar
