@@ -254,6 +254,23 @@ def test_functions_of_scikit_learn():
         assert metric.value(case.y, case.raw_score, weight) == expected
 
 
+@pytest.mark.parametrize("classifier", [False, True])
+def test_what_a_function_writes_to_its_arguments_no_other_metric_sees(classifier):
+    def spoiled(y_true, y_pred):
+        y_true[:], y_pred[:] = 0, 0.0
+        return 1.0
+
+    X, y = load_diabetes(return_X_y=True)
+    estimator = XGBClassifierLite if classifier else XGBRegressorLite
+    y, metric = (y > 140).astype(int) if classifier else y, "auc" if classifier else "r2"
+    settings = dict(n_estimators=4, max_depth=2, n_jobs=1)
+    logs = [
+        estimator(eval_metric=metrics, **settings).fit(X, y, X_val=X, y_val=y).evals_result_
+        for metrics in ([metric], [spoiled, metric])
+    ]
+    assert logs[1]["validation_0"][metric] == logs[0]["validation_0"][metric]
+
+
 def test_a_function_of_labels_is_told_to_be_a_scorer(binary):
     message = r"'f1_score' failed on probabilities.*continuous.*give make_scorer\(f1_score\)"
     with pytest.raises(ValueError, match=message):
