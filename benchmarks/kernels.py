@@ -28,7 +28,11 @@ from sklboost.engine.elementary import hash_key
 from sklboost.engine.parallel import ThreadTeam, assemble
 from sklboost.engine.structs import BuiltColumns
 from sklboost.estimators.fit.reading import TREE_PARAMETERS
-from sklboost.objectives.gradients import allocate_scratch, compile_loss, fill_gradients, targets_of
+from sklboost.objectives.loss import (
+    compile_loss,
+    fill_gradients,
+    targets_of,
+)
 from sklboost.objectives.losses.classes import LogLoss
 from sklboost.tree.core.frontier import (
     ROOT,
@@ -160,9 +164,9 @@ def fit_by_phase(dataset, parameters, n_threads):
         workspace = watch.time("planning", allocate_workspace, matrix, params, 1, team.size)
         join = partial(allocate_bins, matrix, params, 1, are_on_disk=False)
         bins, _ = watch.time("planning", join)
-        scratch, compiled, trees = allocate_scratch(team.size), compile_loss(loss, team.size), []
+        compiled, trees = compile_loss(loss, team.size), []
         for round_ in range(parameters["n_estimators"]):
-            to_derive = (compiled, targets_of(y[np.newaxis]), raw_score, gradient, hessian, scratch)
+            to_derive = (compiled, targets_of(y[np.newaxis]), raw_score, gradient, hessian)
             watch.run("gradients", fill_gradients, *to_derive)
             key = np.uint64(hash_key(0, round_, 0))
             to_quantize = (derivatives, key, workspace.gradients, workspace.machines)
@@ -275,7 +279,7 @@ def set_stage(team, dataset, settings):
     matrix, _ = training_bins(team, dataset.X_train, NO_WEIGHT, settings.max_bin)
     y = dataset.y_train.astype(np.float64)
     gradient, hessian = np.empty((2, 1, len(y)), dtype=np.float32)
-    to_derive = (np.zeros((1, len(y))), gradient, hessian, allocate_scratch(team.size))
+    to_derive = (np.zeros((1, len(y))), gradient, hessian)
     team.run(
         fill_gradients, compile_loss(LogLoss(), team.size), targets_of(y[np.newaxis]), *to_derive
     )
@@ -297,8 +301,8 @@ def training_kernels(team, dataset, settings):
 
     y, raw_score = dataset.y_train.astype(np.float64), np.zeros((1, n_rows))
     gradient, hessian = np.empty((2, 1, n_rows), dtype=np.float32)
-    scratch, loss = allocate_scratch(team.size), compile_loss(LogLoss(), team.size)
-    to_derive = (loss, targets_of(y[np.newaxis]), raw_score, gradient, hessian, scratch)
+    loss = compile_loss(LogLoss(), team.size)
+    to_derive = (loss, targets_of(y[np.newaxis]), raw_score, gradient, hessian)
     to_quantize = (
         quantize,
         stage.derivatives,

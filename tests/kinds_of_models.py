@@ -17,8 +17,7 @@ from scipy.sparse import csr_array
 from sklearn.base import is_classifier
 
 from sklboost import XGBClassifierLite, XGBRegressorLite, bin_features, load_model
-from sklboost.objectives.metric import MetricEntry
-from sklboost.objectives.registry import METRICS, OBJECTIVES
+from sklboost.objectives.registry import METRICS, OBJECTIVES, MetricEntry
 
 N_ROWS, MANY_ROWS = 2_000, 20_000  # the latter are enough for a team of threads
 N_EXPLAINED = 5  # rows with SHAP values

@@ -17,15 +17,13 @@ from sklboost.data.sparse_table import SparseTable
 from sklboost.engine.compiling import kernel
 from sklboost.engine.model import Trees
 from sklboost.engine.parallel import ThreadTeam, assemble, barrier, share
-from sklboost.objectives.means import (
-    LossSums,
-    MeanLosses,
+from sklboost.objectives.metric import (
+    Metric,
     add_losses,
-    allocate_sums,
+    as_rows,
+    compile_metrics,
     finish_metric,
-    mean_losses,
 )
-from sklboost.objectives.metric import RoundMetric, as_rows
 from sklboost.tree.predict.assembly import assemble_model
 from sklboost.tree.predict.prediction import (
     ScoredRows,
@@ -52,105 +50,37 @@ class ValidationSet(NamedTuple):
     raw_score: np.ndarray
 
 
-class CompiledMetrics(NamedTuple):
-    """The metrics of one validation set that are computed by the kernel."""
-
-    losses: MeanLosses  # the metrics are means of these
-    y: np.ndarray  # float64, shape (n_targets, n_samples)
-    weight: np.ndarray  # float64, shape (n_samples,) or (0,)
-    sums: LossSums  # scratch
-    values: np.ndarray  # float64, shape (n_rounds, n_metrics): filled
-
-
-@kernel
-def score_rounds(team, model, thresholds, rounds, rows, metrics):
-    """Add the trees of some rounds to the rows and compute the metrics after each round.
-
-    Parameters
-    ----------
-    team : Team
-    model : Model
-        The new trees, laid out by :func:`lay_out_trees`.
-    thresholds : ndarray of the dtype of the bins, shape (n_splits,)
-    rounds : tuple of int
-        Number of rounds, and of trees in each; 0 trees: the rows have them already.
-    rows : ScoredRows
-        Modified.
-    metrics : CompiledMetrics
-        Modified.
-    """
-    if not assemble(team):
-        return
-    (n_rounds, n_trees), n_metrics = rounds, len(metrics.losses.addresses)
-    start, stop = share(team, len(rows.scratch.columns))
-    scored, scratch = (metrics.y, rows.raw_score, metrics.weight), metrics.sums.scratch[team.rank]
-    # block by block, and all rounds of a block: the training has filled the caches with its own
-    # data, and to fetch the rows again takes longer than to score them
-    for block in range(start, stop):
-        fetch_block(rows, block + 1)
-        for round_ in range(n_rounds):
-            trees = (round_ * n_trees, (round_ + 1) * n_trees)
-            add_to_block(team, model, thresholds, trees, rows, block)
-            for index in range(n_metrics):
-                sums = metrics.sums.blocks[round_ * n_metrics + index]
-                add_losses(metrics.losses, index, block, scored, scratch, sums)
-    barrier(team)
-    if team.rank == 0:
-        for round_ in range(n_rounds):
-            for index in range(n_metrics):
-                sums = metrics.sums.blocks[round_ * n_metrics + index]
-                metrics.values[round_, index] = finish_metric(metrics.losses, index, sums)
-
-
 class Evaluation:
-    """Scores validation sets after every round.
-
-    Parameters
-    ----------
-    team : ThreadTeam
-    task : BoostingTask
-    validation : sequence of ValidationSet
-    metrics : sequence of RoundMetric
-    grown : Trees
-        As in :meth:`read_from`.
-
-    Attributes
-    ----------
-    seconds : float
-        Time spent on :meth:`score`.
-    """
+    """Scores validation sets after every round; `grown` as in :meth:`read_from`."""
 
     def __init__(
         self,
         team: ThreadTeam,
         task: BoostingTask,
         validation: Sequence[ValidationSet],
-        metrics: Sequence[RoundMetric],
+        metrics: Sequence[Metric],
         grown: Trees,
     ):
         self._team = team
         self._task = task
         self._metrics = metrics
-        self.seconds = 0.0
-        self._are_compiled = [metric.mean_loss is not None for metric in metrics]
-        means = [metric.mean_loss for metric in metrics if metric.mean_loss is not None]
-        losses = mean_losses(means, task.n_outputs)
+        self.seconds = 0.0  # spent on :meth:`score`
+        self._sets = []
+        if not validation:
+            return
         # a round has at least one tree for each output, or one for all
         n_rounds = len(grown.n_pruned) * task.n_tree_outputs // task.n_outputs
-        self._sets = [
-            (
-                given,
-                lay_out_rows(team, given.X, task.cuts, given.raw_score),
-                CompiledMetrics(
-                    losses=losses,
-                    y=as_rows(given.y),
-                    weight=given.weight,
-                    sums=allocate_sums(n_rounds * len(means), given.raw_score.shape[1], team.size),
-                    values=np.empty((n_rounds, len(means))),
-                ),
+        for given in validation:
+            compiled = compile_metrics(
+                metrics,
+                task.loss.link,
+                (as_rows(given.y), given.weight),
+                task.n_outputs,
+                n_rounds=n_rounds,
+                n_threads=team.size,
             )
-            for given in validation
-        ]
+            rows = lay_out_rows(team, given.X, task.cuts, given.raw_score)
+            self._sets.append((given, rows, compiled))
         self.read_from(grown)
 
     def read_from(self, grown: Trees) -> None:
@@ -162,17 +92,9 @@ class Evaluation:
     def score(self, trees: Trees, n_rounds: int, *, ends_round: bool = True) -> np.ndarray:
         """Add new trees to the rows and return the metrics after each round.
 
-        Parameters
-        ----------
-        trees : Trees
-            The new trees: a copy of those in the arrays that are read from.
-        n_rounds : int
-        ends_round : bool
-            False: `trees` are a part of one round, so the metrics are of no use yet.
-
-        Returns
-        -------
-        ndarray of float64, shape (n_rounds, n_sets, n_metrics)
+        `trees` is a copy of those in the arrays that are read from. Without `ends_round` they are a
+        part of one round, so the metrics are of no use yet. The result has shape (n_rounds, n_sets,
+        n_metrics).
         """
         values = np.empty((n_rounds, len(self._sets), len(self._metrics)))
         if not self._sets:
@@ -190,7 +112,8 @@ class Evaluation:
             thresholds = self._new.thresholds.astype(rows.scratch.columns.dtype, copy=False)
             rounds = (n_rounds, n_left // n_rounds)
             self._team.run(score_rounds, self._new.model, thresholds, rounds, rows, compiled)
-            values[:, index, self._are_compiled] = compiled.values[:n_rounds]
+            are_means = [metric.formula is not None for metric in self._metrics]
+            values[:, index, are_means] = compiled.values[:n_rounds]
             if ends_round:
                 self._complete(values[:, index], given)
         self.seconds += time.perf_counter() - begin
@@ -220,14 +143,50 @@ class Evaluation:
 
     def _complete(self, values: np.ndarray, given: ValidationSet) -> None:
         """Fill in the metrics that are Python functions and check the others, one set's values."""
-        rows = (given.y, given.raw_score, given.weight)
+        predictions = None  # the same for all metrics, so the link is applied once
         for index, metric in enumerate(self._metrics):
-            if not self._are_compiled[index]:
-                values[-1, index] = metric.value(*rows)
+            if metric.formula is None:
+                scores = given.raw_score
+                if metric.predict is not None:
+                    predictions = metric.predict(scores) if predictions is None else predictions
+                    scores = predictions
+                values[-1, index] = metric.function(given.y, scores, given.weight)
             elif np.isnan(values[:, index]).any():
-                metric.value(*rows)  # raises an error that names the row
+                # raises an error that names the row
+                metric.value(given.y, given.raw_score, given.weight)
                 # unless the rounds after the one where it happened have moved the row back
                 raise ValueError(
                     f"the metric {metric.name!r} is not a number: in one of the last rounds a "
                     "prediction was outside its domain; choose another eval_metric"
                 )
+
+
+@kernel
+def score_rounds(team, model, thresholds, rounds, rows, metrics):
+    """Add the trees of some rounds to the rows and compute the metrics after each round.
+
+    `model` is laid out by :func:`lay_out_trees`; `thresholds`, shape (n_splits,), have the dtype of
+    the bins; `rounds` is the number of rounds, and of trees in each: 0 if the rows have them
+    already. Modifies `rows`, the ScoredRows, and `metrics`, the CompiledMetrics.
+    """
+    if not assemble(team):
+        return
+    (n_rounds, n_trees), n_metrics = rounds, len(metrics.addresses)
+    start, stop = share(team, len(rows.scratch.columns))
+    scratch = metrics.scratch[team.rank]
+    # block by block, and all rounds of a block: the training has filled the caches with its own
+    # data, and to fetch the rows again takes longer than to score them
+    for block in range(start, stop):
+        fetch_block(rows, block + 1)
+        for round_ in range(n_rounds):
+            trees = (round_ * n_trees, (round_ + 1) * n_trees)
+            add_to_block(team, model, thresholds, trees, rows, block)
+            for index in range(n_metrics):
+                sums = metrics.sums[round_ * n_metrics + index]
+                add_losses(metrics, index, block, rows.raw_score, scratch, sums)
+    barrier(team)
+    if team.rank == 0:
+        for round_ in range(n_rounds):
+            for index in range(n_metrics):
+                sums = metrics.sums[round_ * n_metrics + index]
+                metrics.values[round_, index] = finish_metric(metrics, index, sums)

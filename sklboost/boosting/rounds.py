@@ -15,17 +15,16 @@ from sklboost.engine.model import NODE_DTYPE, OUTPUT_DTYPE, LinearLeaves, Trees
 from sklboost.engine.parallel import ThreadTeam, assemble, barrier, share
 from sklboost.engine.structs import PARAMS_DTYPE, TrainingBins, TreeParams, records
 from sklboost.objectives.blocks import NO_FAULT
-from sklboost.objectives.derivative_checks import (
+from sklboost.objectives.custom import (
     FaultyRowError,
     ask_derivatives,
     check_hessians,
     explain_fault,
     sample_units,
 )
-from sklboost.objectives.gradients import (
+from sklboost.objectives.loss import (
     CompiledLoss,
-    Targets,
-    allocate_scratch,
+    TargetArrays,
     compile_loss,
     fill_gradients,
     has_fault,
@@ -160,10 +159,9 @@ class RoundState(NamedTuple):
 
     matrix: TrainingBins
     loss: CompiledLoss
-    targets: Targets
+    targets: TargetArrays
     raw_score: np.ndarray  # float64, shape (n_outputs, n_samples): modified by each round
     derivatives: Derivatives  # of all outputs
-    scratch: np.ndarray  # float64: of the loss
     # as in :class:`BoostingTask`
     seed: int
     sampling_seed: int
@@ -200,9 +198,9 @@ def boost_rounds(  # noqa: C901, one loop tells the whole story
     tree, n_tree_outputs = 0, len(workspace.gradients.packed)
     for parallel_tree in range(parallel_trees[0], parallel_trees[1]):
         if parallel_tree % params.num_parallel_tree == 0:  # a round begins
-            targets, scratch = state.targets, state.scratch
+            targets = state.targets
             if state.loss.is_compiled == 1:
-                fill_gradients(team, state.loss, targets, raw_score, gradient, hessian, scratch)
+                fill_gradients(team, state.loss, targets, raw_score, gradient, hessian)
             if state.renewal.leaf.shape[1] > 0:
                 fill_residuals(team, targets.values, raw_score, state.renewal)
             barrier(team)
@@ -426,7 +424,6 @@ def _make_state(
         targets=targets_of(task.y),
         raw_score=task.raw_score,
         derivatives=derivatives,
-        scratch=allocate_scratch(n_threads),
         seed=task.seed,
         sampling_seed=task.sampling_seed,
         rows=rows,

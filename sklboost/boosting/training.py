@@ -19,7 +19,7 @@ from sklboost.boosting.settings import BoostingTask
 from sklboost.data.sparse_table import SparseTable
 from sklboost.engine.model import Trees
 from sklboost.engine.parallel import ThreadTeam
-from sklboost.objectives.metric import RoundMetric
+from sklboost.objectives.metric import Metric
 
 # With early stopping no more rounds than this are done at once: those after the one at which it
 # stops are for nothing.
@@ -42,7 +42,7 @@ class Schedule(NamedTuple):
     max_time: float  # seconds after which no further round begins; infinite: no limit
     callbacks: Sequence[TrainingCallback]
     validation: Sequence[ValidationSet]
-    metrics: Sequence[RoundMetric]
+    metrics: Sequence[Metric]
     # makes a fitted estimator of trees, for callbacks that ask for one
     make_estimator: Callable[[Trees], Any]
     # whether the metrics of the continued model's rounds are logged, too, and early stopping
@@ -236,7 +236,7 @@ class Training:
             # sparse rows are scored as in prediction
             any(isinstance(given.X, SparseTable) for given in schedule.validation),
             # metrics in Python are called
-            schedule.validation and any(metric.mean_loss is None for metric in schedule.metrics),
+            schedule.validation and any(metric.formula is None for metric in schedule.metrics),
         )
         return any(reasons)
 

@@ -13,7 +13,7 @@ from sklboost.estimators.fit.fitting_mixin import FittingMixin
 from sklboost.estimators.parameters.boosting import rounds_and_trees
 from sklboost.estimators.parameters.docstrings import methods_documented
 from sklboost.estimators.predict.fitted_model import HasFittedModel
-from sklboost.objectives.links import SOFTMAX
+from sklboost.objectives.domains import SOFTMAX
 
 _NODES = "trees_to_dataframe() has the nodes, get_score() the importances, model_ the arrays"
 _BOOSTER = f"to_xgboost() makes one; {_NODES}"

@@ -1,8 +1,8 @@
 """Blocks: loops over rows around the formula of one row, which rounds of boosting call by address.
 
 The rounds are compiled once for all losses and metrics. Each of these is compiled apart, when it is
-first used, as a *block*: a kernel for a range of rows. There are two kinds. Both return -1; that of
-a loss a user has written, the first row whose derivatives no tree can be grown on, if there is one.
+first used, as a *block*: a kernel for a range of rows. There are two kinds. Both return -1,
+but a user's loss the first row whose derivatives no tree can be grown on, if there is one.
 
 - ``block(rows, y, raw_score, parameters, gradient, hessian, scratch)`` fills the derivatives of the
   rows ``[start, stop)``, with ``rows = (start, stop, first)``; `y` begins with the row `first`.
@@ -18,16 +18,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sklboost.engine.compiling import address_of, by_address, inlined, made_kernel
-from sklboost.engine.elementary import zero_unless
-from sklboost.objectives.domains import ANYWHERE, Domain
-from sklboost.objectives.links import change_of_scale
+from sklboost.engine.elementary import exp, exp_of_negative, log, log_of_one_plus, zero_unless
+from sklboost.objectives.domains import ANYWHERE, IDENTITY, LOG, LOG_ODDS, SOFTMAX, Domain
 
 # What a block returns if all is well.
 NO_FAULT = -1
-# Derivatives are float32 and sums of them must be numbers; and no cover is 0, as in XGBoost. Those
-# of a user's loss are in units that suit the largest, see `derivative_checks.py`.
+# Derivatives are float32 and sums of them must be numbers; and no cover is 0, as in XGBoost. A
+# user's loss has them in units that suit the largest, see `custom.py`.
 LARGEST, LEAST_HESSIAN = 1e37, 1e-16
-# What is computed of so many rows stays in the first-level cache. A power of two, see `means.py`.
+# What is computed of so many rows stays in the first-level cache. A power of two, see `metric.py`.
 BLOCK_ROWS = 256
 
 _VECTOR, _MATRIX, _DERIVATIVES = "float64[::1]", "float64[:, ::1]", "float32[:, ::1]"
@@ -68,16 +67,11 @@ def are_usable(gradient, hessian):
 
 
 def gradient_block(formula: Any, *, is_of_user: bool = False) -> Any:
-    """Make the block of derivatives from their formula.
+    """Make the block of ``formula(target, raw_score, parameter) -> (gradient, hessian)``, float64.
 
-    Parameters
-    ----------
-    formula : kernel
-        ``formula(target, raw_score, parameter) -> (gradient, hessian)``, all float64.
-    is_of_user : bool
-        Whether a user has written it: then the block looks for derivatives that are not usable,
-        takes for its parameters what they are multiplied by, all gradients before all hessians, and
-        its code is not kept on disk.
+    `is_of_user`: a user has written it. Then the block looks for derivatives that are not usable,
+    its parameters are what they are multiplied by, all gradients before all hessians, and its code
+    is not kept on disk.
     """
     name = None if is_of_user else _name(formula)
 
@@ -123,6 +117,7 @@ def gradient_block(formula: Any, *, is_of_user: bool = False) -> Any:
     return made_kernel(fill_block, name)
 
 
+@functools.lru_cache(maxsize=64)  # at each fit it would take half a second
 def users_block(function: Callable[..., Any]) -> Any:
     """Make the block of ``function(y_true, y_pred) -> (gradient, hessian)``, a user's, compiled.
 
@@ -160,6 +155,20 @@ def two_matrices(y: np.ndarray, score: np.ndarray) -> tuple[np.ndarray, np.ndarr
 
 # --- losses
 
+# What formulas read other than raw scores of a link: log(1 + prediction); scores of which only the
+# order counts.
+LOG_1P, ANY = "log1p", "any"
+# As scikit-learn: the logarithm of 0 would make one row count more than all others.
+LEAST_PROBABILITY = float(np.finfo(np.float64).eps)
+# e^340 is 1e147: its square, and the sum of many, is still a number.
+_MOST_LOG = 340.0
+
+
+@inlined
+def unchanged(score):
+    """Return the score."""
+    return score
+
 
 @inlined
 def parameter_itself(score, parameter):
@@ -176,40 +185,83 @@ def nothing(y, parameter):
 class Formula(NamedTuple):
     """The loss of a row, as the value of a loss and the metrics read it."""
 
-    # A kernel ``value(target, score, term) -> loss``, all float64. Of classes, a function that
-    # makes the block from a change of scale and a name.
+    # A kernel ``value(target, score, term) -> loss``, all float64; or the block
     value: Callable[..., Any]
-    reads: str  # the scale of the score, see :mod:`sklboost.objectives.links`
+    # What the score is: a raw score of this link (so ``"identity"``: a prediction), LOG_1P or ANY
+    reads: str
     # A kernel ``term(score, parameter)`` that gives the loss its third number: the parameter
     # itself, or, where there is none, a part that takes long
     term: Callable[..., Any] = parameter_itself
-    # A kernel ``less(target, parameter)``: what is subtracted, which no prediction changes. Less
-    # the least value that a target allows, a loss is half a deviance.
-    less: Callable[..., Any] = nothing
+    # A kernel ``constant(target, parameter)``: what is subtracted, which no prediction changes.
+    # Less the least value that a target allows, a loss is half a deviance.
+    constant: Callable[..., Any] = nothing
     targets: Domain = ANYWHERE  # where it is defined
-    is_of_classes: bool = False  # whether it reads all raw scores of a row together
+    # whether `value` is the block itself, which reads all raw scores of a row together
+    is_block: bool = False
 
 
-def address_of_losses(formula: Formula, scale: str) -> Any:
-    """Return the address of the block of a formula, for scores on this scale."""
-    return address_of(_loss_block(formula, scale), METRIC_TYPES)
+@inlined
+def mean_of_log(z):
+    """Return e^z, with z brought to within 340 of 0."""
+    return exp(min(_MOST_LOG, max(-_MOST_LOG, z)))
+
+
+@inlined
+def probability_of_log_odds(z):
+    """Return ``1 / (1 + e^-z)``."""
+    decay = exp_of_negative(-abs(z))
+    return (1.0 if z >= 0.0 else decay) / (1.0 + decay)
+
+
+@inlined
+def log_of_mean(mean):
+    """Return the logarithm; NaN where there is none."""
+    return log(mean) if mean > 0.0 else np.nan
+
+
+@inlined
+def log_odds_of_mean(mean):
+    """Return ``log(p / (1 - p))`` of a probability, both at least 2e-16; of other means NaN."""
+    rest = max(1.0 - mean, LEAST_PROBABILITY)
+    log_odds = log(max(mean, LEAST_PROBABILITY) / rest)
+    return log_odds if abs(mean - 0.5) <= 0.5 else np.nan
+
+
+@inlined
+def log_1p_of_mean(mean):
+    """Return ``log(1 + p)``; NaN where there is none."""
+    return log_of_one_plus(mean) if mean > -1.0 else np.nan
+
+
+# From raw scores to predictions, by the link; and from these to what a formula reads. A formula of
+# raw scores that have its link goes neither way, since digits are lost: a probability close to 1
+# has none left of its log loss.
+_PREDICTION_OF = {IDENTITY: unchanged, LOG: mean_of_log, LOG_ODDS: probability_of_log_odds}
+_SCORE_OF = {
+    IDENTITY: unchanged,
+    LOG: log_of_mean,
+    LOG_ODDS: log_odds_of_mean,
+    LOG_1P: log_1p_of_mean,
+}
+
+
+def can_read(formula: Formula, link: str) -> bool:
+    """Whether there is a block of the formula that reads raw scores of this link."""
+    if formula.is_block:
+        return link == formula.reads or (formula.reads == ANY and link in (SOFTMAX, IDENTITY))
+    return link == formula.reads or link in _PREDICTION_OF
 
 
 @functools.cache  # also so that the code lives as long as the process, which has its address
-def _loss_block(formula: Formula, scale: str) -> Any:
-    change = change_of_scale(scale, formula.reads)
-    if change is None:
-        raise ValueError(f"there is no way from the scale {scale!r} to {formula.reads!r}")
-    name = f"{_name(formula.value)}, {formula.less.__name__}, {change.kernel.__name__}"
-    if formula.is_of_classes:
-        return formula.value(change.kernel, name)
-    return _row_block(formula, change.kernel, name)
-
-
-def _row_block(formula: Formula, change: Any, name: str) -> Any:
-    """Make the block of a loss that reads one score."""
-    value, term, less = formula.value, formula.term, formula.less
-    is_lessened = less is not nothing
+def loss_block(formula: Formula, link: str) -> Any:
+    """Make the block of a formula, for raw scores of this link; predictions are raw scores, too."""
+    if formula.is_block:
+        return formula.value
+    predict, read = _PREDICTION_OF.get(link, unchanged), _SCORE_OF.get(formula.reads, unchanged)
+    if link == formula.reads:
+        predict, read = unchanged, unchanged
+    value, term, constant = formula.value, formula.term, formula.constant
+    has_constant = constant is not nothing
 
     def fill_row_losses(rows, output, y, raw_score, parameters, scratch):
         # slices, so that the compiler sees that no index is negative and makes vectors of the loop
@@ -219,17 +271,23 @@ def _row_block(formula: Formula, change: Any, name: str) -> Any:
         # several loops: in one the processor would wait for all that leads to one row's loss before
         # it begins with the next rows (log loss: 3.7 ns a row in one, 2.5 in three)
         for row in range(len(targets)):
-            scores[row] = change(given[row])
+            scores[row] = read(predict(given[row]))
         for row in range(len(targets)):
             terms[row] = term(scores[row], parameters[output])
         for row in range(len(targets)):
             losses[row] = value(targets[row], scores[row], terms[row])
-        if is_lessened:
+        if has_constant:
             for row in range(len(targets)):
-                losses[row] -= less(targets[row], parameters[output])
+                losses[row] -= constant(targets[row], parameters[output])
         return NO_FAULT
 
-    return made_kernel(fill_row_losses, name)
+    parts = (_name(value), constant.__name__, predict.__name__, read.__name__)
+    return made_kernel(fill_row_losses, ", ".join(parts))
+
+
+def address_of_losses(formula: Formula, link: str) -> Any:
+    """Return the address of the block of a formula, for raw scores of this link."""
+    return address_of(loss_block(formula, link), METRIC_TYPES)
 
 
 def _name(kernel: Callable[..., Any]) -> str:

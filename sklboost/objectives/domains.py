@@ -1,11 +1,21 @@
-"""Which targets and predictions losses and metrics are defined for, and the errors for others."""
+"""Ranges of targets and predictions, the errors for others, and links.
+
+The *link* of a loss says what its raw scores are: predictions themselves (``"identity"``), their
+logarithms (``"log"``), log-odds (``"logit"``), logarithms of class probabilities up to a constant
+of the row (``"softmax"``), or anything else (``"other"``).
+"""
 
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.special import expit
+
+IDENTITY, LOG, LOG_ODDS, SOFTMAX = "identity", "log", "logit", "softmax"
+LINKS = (IDENTITY, LOG, LOG_ODDS, SOFTMAX)
 
 # Rows that are looked at together: what is computed of them stays small beside many rows.
 _CHECKED_AT_ONCE = 2**16
+_LARGEST_LOGARITHM = 700.0  # e^700 is 1e304
 
 
 class Domain(NamedTuple):
@@ -36,6 +46,51 @@ SHARES = Domain("from 0 to 1", 0.0, 1.0)
 BETWEEN_0_AND_1 = Domain("between 0 and 1, both excluded", 0.0, 1.0, has_ends=False)
 
 
+# --- links
+
+
+@np.errstate(all="ignore")
+def predictions_of(link: str, raw_score: np.ndarray) -> np.ndarray:
+    """Return the predictions of raw scores, both of shape (n_outputs, n_samples); a new array."""
+    predictions: np.ndarray
+    if link == LOG:
+        predictions = np.exp(np.clip(raw_score, -_LARGEST_LOGARITHM, _LARGEST_LOGARITHM))
+    elif link == LOG_ODDS:
+        predictions = expit(raw_score)
+    elif link == SOFTMAX:
+        predictions = np.exp(raw_score - raw_score.max(axis=0))
+        predictions = predictions / predictions.sum(axis=0)
+    else:
+        predictions = np.array(raw_score)
+    return predictions
+
+
+def raw_score_of(link: str, prediction: float, objective: str) -> float:
+    """Return the raw score of a prediction; for softmax any number is as good as another.
+
+    ValueError if there is none; `objective` is the name of the loss in the text.
+    """
+    if link == LOG:
+        check_base_score(prediction, objective, POSITIVE)
+        return float(np.log(prediction))
+    if link == LOG_ODDS:
+        check_base_score(prediction, objective, BETWEEN_0_AND_1)
+        return float(np.log(prediction) - np.log1p(-prediction))
+    return prediction
+
+
+def check_base_score(prediction: float, objective: str, domain: Domain) -> None:
+    """Raise ValueError unless an objective can make this prediction."""
+    if not domain.has(prediction):
+        raise ValueError(
+            f"base_score={prediction:g}: it is a prediction, and those of objective={objective!r} "
+            f"are {domain.words}; give such a number, or None for the best constant"
+        )
+
+
+# --- targets of losses
+
+
 def check_domain(y: np.ndarray, domain: Domain, name: str, objective: str) -> None:
     """Raise ValueError for the first target outside of the domain of a loss; `name` is y's."""
     remedy = "choose another objective, or transform the targets"
@@ -43,13 +98,6 @@ def check_domain(y: np.ndarray, domain: Domain, name: str, objective: str) -> No
     for first in range(0, len(y), _CHECKED_AT_ONCE):
         some = y[first : first + _CHECKED_AT_ONCE]
         refuse_first(domain.lacks(some), some, name, why, first)
-
-
-def check_labels(y: np.ndarray, name: str, objective: str) -> None:
-    """Raise ValueError for the first target that is neither 0 nor 1; NaN passes."""
-    is_other = ~np.isnan(y) & (y != 0.0) & (y != 1.0)
-    remedy = "for probabilities choose 'binary:logistic'"
-    refuse_first(is_other, y, name, f"objective={objective!r} needs targets 0 and 1; {remedy}")
 
 
 def refuse_first(
@@ -64,6 +112,9 @@ def refuse_first(
         row, *others = place = np.unravel_index(np.argmax(is_refused), y.shape)
         position = ", ".join(str(int(index)) for index in (first + row, *others))
         raise ValueError(f"{name}[{position}]={y[place]:g}: {why}")
+
+
+# --- targets and predictions of metrics
 
 
 def check_metric_domain(
@@ -89,12 +140,3 @@ def no_rows(metric: str, needs: str) -> ValueError:
         f"{metric} needs validation rows of {needs}, and there are none; choose another "
         "eval_metric, or other validation rows, X_val and y_val"
     )
-
-
-def check_base_score(prediction: float, objective: str, domain: Domain) -> None:
-    """Raise ValueError unless an objective can make this prediction."""
-    if not domain.has(prediction):
-        raise ValueError(
-            f"base_score={prediction:g}: it is a prediction, and those of objective={objective!r} "
-            f"are {domain.words}; give such a number, or None for the best constant"
-        )

@@ -1,23 +1,38 @@
-"""What a loss is: gradients and hessians of targets and raw scores. It knows nothing of trees."""
+"""What a loss is: gradients and hessians of targets and raw scores. It knows nothing of trees.
+
+:class:`Loss` is what users inherit from, too; :class:`RowLoss` makes the blocks of a loss that is a
+formula of one row. The rounds do not know the loss they are compiled with: :func:`fill_gradients`
+calls its block by its address, so a loss that a user has written in numba runs like one of ours.
+"""
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+from scipy.special import expit
 
-from sklboost.engine.compiling import is_compiled_by_user
-from sklboost.engine.parallel import ThreadTeam
+from sklboost.engine.compiling import address_of, is_compiled_by_user, kernel
+from sklboost.engine.parallel import ThreadTeam, share
 from sklboost.objectives.blocks import (
+    BLOCK_ROWS,
+    LOSS_TYPES,
+    NO_FAULT,
     Formula,
+    call_loss,
     derivatives_by_block,
     gradient_block,
     parameter_itself,
     users_block,
 )
-from sklboost.objectives.domains import ANYWHERE, Domain, check_domain
-from sklboost.objectives.links import chances, predictions_of, raw_score_of
-from sklboost.objectives.means import MeanLoss, losses_of_rows
+from sklboost.objectives.domains import (
+    ANYWHERE,
+    Domain,
+    check_domain,
+    predictions_of,
+    raw_score_of,
+)
+from sklboost.objectives.metric import Metric, losses_of_rows
 from sklboost.objectives.start_values import find_constants, mean_over_targets
 
 # fill(round_, raw_score, gradient, hessian) fills the last two, float32; all (n_outputs, n_samples)
@@ -51,7 +66,7 @@ class Loss:
         from `row_derivatives`. None: :meth:`gradients` is called once a round.
     link : str
         What raw scores are: ``"identity"``, predictions; ``"log"``, their logarithms; ``"logit"``,
-        log-odds; ``"softmax"``, logarithms of class probabilities but for a constant; ``"other"``,
+        log-odds; ``"softmax"``, logarithms of class probabilities up to a constant; ``"other"``,
         what :meth:`predictions` and :meth:`raw_of` say.
     largest_step : float
         The largest absolute value of a leaf weight, for losses whose parabola is soon far from the
@@ -70,7 +85,7 @@ class Loss:
         be repeated before `subsample` draws from them. Set it to False where the derivatives of a
         row depend on other rows, such as their number.
     made_of : mapping of str to str
-        Parameters of the estimator that a built-in loss was made of, beside `parameters`.
+        Parameters of the estimator that a built-in loss was made of, besides `parameters`.
 
     See Also
     --------
@@ -113,9 +128,8 @@ class Loss:
     chosen_by = "objective"  # the parameter of the estimator, for errors
     # Of raw scores, where these are neither targets nor classes.
     output_names: ClassVar[tuple[str, ...]] = ()
-    # Metrics of raw scores besides those of the registry, the smaller the better; the first is the
-    # default: the mean that each is, if it is one, and ``value(y, raw_score, weight)``.
-    own_metrics: Mapping[str, tuple[MeanLoss | None, Callable[..., float]]] = MappingProxyType({})
+    # Metrics of raw scores besides the registry's; the first is the default.
+    own_metrics: tuple[Metric, ...] = ()
 
     def __init_subclass__(cls) -> None:
         """Name a class that has no name, and make the block of a compiled function of rows."""
@@ -276,7 +290,8 @@ class Loss:
             log_odds = np.empty((raw_score.shape[1], 2))
             np.negative(raw_score[0], out=log_odds[:, 0])
             log_odds[:, 1] = raw_score[0]
-            return chances(log_odds)
+            probabilities: np.ndarray = expit(log_odds)
+            return probabilities
         return by_rows(predictions_of(self.link, raw_score))
 
     @property
@@ -333,27 +348,24 @@ class RowLoss(Loss):
 
     A subclass has `derivatives` and `row_value`, kernels of ``(target, raw_score, parameter)``,
     inlined: only within the loop over rows do they become vector instructions, ten times faster for
-    those with two e^x (Tweedie, focal). With several targets there is an output, or several of
-    different parameters, for each.
-
-    Parameters
-    ----------
-    n_targets : int
-    parameters : tuple of float
-        One for each output of a target.
+    formulas with two e^x (Tweedie, focal). With several targets there is an output for each, or
+    one for each of the `parameters`.
     """
 
     parameter = ""  # of the estimator, of which there can be several values: an output for each
     targets: Domain = ANYWHERE  # that it is defined for
     derivatives: Callable[..., Any]
     row_value: Callable[..., Any]
+    formula: ClassVar[Formula]  # of `row_value`, for metrics
     # What `row_value` gets as its third number; kernel of (raw_score, parameter).
     term: Callable[..., Any] = staticmethod(parameter_itself)
 
     def __init_subclass__(cls) -> None:
-        """Make the block of a loss that has derivatives of its own."""
+        """Make the block of a loss that has derivatives of its own, and the formula."""
         if "derivatives" in vars(cls):
             cls.block = staticmethod(gradient_block(cls.derivatives))
+        if hasattr(cls, "row_value"):
+            cls.formula = Formula(cls.row_value, cls.link, cls.term, targets=cls.targets)
 
     def __init__(self, n_targets: int = 1, parameters: tuple[float, ...] = (0.0,)):
         self.n_outputs = n_targets * len(parameters)
@@ -365,19 +377,13 @@ class RowLoss(Loss):
         """The parameter, if there is one."""
         return {self.parameter: self.parameters} if self.parameter else {}
 
-    @classmethod
-    def formula(cls, **changes: Any) -> Formula:
-        """Return the loss of a row for metrics; `changes` are fields of a Formula."""
-        formula = Formula(cls.row_value, cls.link, cls.term, targets=cls.targets)
-        return formula._replace(**changes)
-
     def gradients(self, y: np.ndarray, raw_score: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return gradient and hessian of each output."""
         return derivatives_by_block(self.block, self.parameters, y, raw_score)
 
     def row_values(self, y: np.ndarray, raw_score: np.ndarray) -> np.ndarray:
         """Return the loss of each row and output, shape (n_outputs, n_samples)."""
-        return losses_of_rows(self.formula(), self.parameters, y, raw_score)
+        return losses_of_rows(self.formula, self.parameters, y, raw_score)
 
     def value(self, y: np.ndarray, raw_score: np.ndarray, weight: np.ndarray) -> float:
         """Return the mean loss of the known targets, over all outputs."""
@@ -389,4 +395,101 @@ class RowLoss(Loss):
 
     def check_targets(self, y: np.ndarray, name: str) -> None:
         """Raise ValueError for a target outside of `targets`."""
-        check_domain(y, self.targets, name, self.name)
+        if self.targets is not ANYWHERE:
+            check_domain(y, self.targets, name, self.name)
+
+
+# --- as the rounds run it
+
+
+class CompiledLoss(NamedTuple):
+    """A loss as rounds know it."""
+
+    is_compiled: int  # 0: the derivatives are filled from Python before each round
+    address: Any  # of its block
+    # float64, shape (n_outputs,): of a user's function: what its derivatives are multiplied by,
+    # shape (2 * n_outputs,)
+    parameters: np.ndarray
+    # int64, shape (n_threads,): what the blocks returned that each member called, the first that is
+    # not ``NO_FAULT``
+    faults: np.ndarray
+    faulty_round: np.ndarray  # int64, shape (1,): the round in which that was
+    scratch: np.ndarray  # float64, shape (n_threads, 3, BLOCK_ROWS): two of blocks, short targets
+
+
+def compile_loss(loss: Loss, n_threads: int) -> CompiledLoss:
+    """Compile the block of a loss, if it has one."""
+    # one for each output, also where the loss of a user has none
+    parameters = np.resize(loss.parameters, max(len(loss.parameters), loss.n_outputs))
+    if loss.row_derivatives is not None:
+        parameters = np.ones(2 * loss.n_outputs)  # factors: a user's function has no parameter
+    return CompiledLoss(
+        is_compiled=int(loss.block is not None),
+        address=0 if loss.block is None else address_of(loss.block, LOSS_TYPES),
+        parameters=parameters,
+        faults=np.full(n_threads, NO_FAULT),
+        faulty_round=np.zeros(1, dtype=np.int64),
+        scratch=np.empty((n_threads, 3, BLOCK_ROWS)),
+    )
+
+
+class TargetArrays(NamedTuple):
+    """The targets of the rows, in one of three forms; the others are empty.
+
+    Short ones become float64 for a block of rows at a time, since eight bytes a row are as much as
+    all the raw scores.
+    """
+
+    values: np.ndarray  # float64, shape (n_targets, n_samples) or (1, 0)
+    singles: np.ndarray  # float32, shape (n_samples,) or (0,)
+    codes: np.ndarray  # uint8, shape (n_samples,) or (0,): numbers of classes
+
+
+def targets_of(y: np.ndarray) -> TargetArrays:
+    """Return targets for a kernel: float64, shape (n_targets, n_samples), or short, one a row."""
+    none = TargetArrays(np.empty((1, 0)), np.empty(0, np.float32), np.empty(0, np.uint8))
+    if y.dtype == np.uint8:
+        return none._replace(codes=y[0])
+    if y.dtype == np.float32:
+        return none._replace(singles=y[0])
+    return none._replace(values=y)
+
+
+@kernel
+def fill_gradients(team, loss, targets, raw_score, gradient, hessian):
+    """Fill gradient and hessian, float32, of this member's share of the rows."""
+    start, stop = share(team, raw_score.shape[1])
+    y, scratch = targets.values, loss.scratch[team.rank]
+    is_short = y.shape[1] < raw_score.shape[1]
+    n_at_once = BLOCK_ROWS if is_short else max(stop - start, 1)
+    for begin in range(start, stop, n_at_once):
+        end, first = min(begin + n_at_once, stop), 0
+        if is_short:
+            # the third row of the scratch; blocks use the others
+            y, first = scratch[2:], begin
+            write_short(targets, begin, y[0, : end - begin])
+        rows = (np.int64(begin), np.int64(end), np.int64(first))
+        parameters = loss.parameters
+        fault = call_loss(loss.address, rows, y, raw_score, parameters, gradient, hessian, scratch)
+        if fault != NO_FAULT and loss.faults[team.rank] == NO_FAULT:
+            loss.faults[team.rank] = fault
+
+
+@kernel
+def write_short(targets, first, values):
+    """Fill `values`, float64, with the short targets of as many rows, from `first` on."""
+    if len(targets.codes) > 0:
+        for row in range(len(values)):
+            values[row] = targets.codes[first + row]
+    else:
+        for row in range(len(values)):
+            values[row] = targets.singles[first + row]
+
+
+@kernel
+def has_fault(loss):
+    """Whether a member found derivatives that no tree can be grown on."""
+    n_faults = 0
+    for member in range(len(loss.faults)):
+        n_faults += loss.faults[member] != NO_FAULT
+    return n_faults > 0

@@ -1,27 +1,55 @@
-"""What a metric is: targets and predictions become one number. It knows nothing of trees.
+"""What a metric is, and the means of losses that most metrics are.
 
-Most metrics are means of a loss of a row: these have one formula, for the predictions that users
-see and for the raw scores of every round alike.
+A metric makes one number of targets, predictions and weights. Most are means of a loss: these have
+one formula of a row, which the kernel of the rounds reads in blocks of 256 rows, without coming
+back to Python. The sum of each block is one number, and these are added in order, so a mean does
+not depend on the number of threads. With several outputs it is over all of them; a target of NaN is
+not known, and not counted.
 """
 
 import math
-from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
-from sklboost.objectives.blocks import Formula
-from sklboost.objectives.domains import Domain, check_metric_domain, no_rows
-from sklboost.objectives.links import IDENTITY, PREDICTIONS, PROBABILITY, change_of_scale
-from sklboost.objectives.loss import Loss, lacking
-from sklboost.objectives.means import MeanLoss, mean_of_rows
+from sklboost.engine.backend import BACKEND, Backend
+from sklboost.engine.compiling import kernel
+from sklboost.objectives.blocks import (
+    BLOCK_ROWS,
+    LEAST_PROBABILITY,
+    LOG_1P,
+    Formula,
+    address_of_losses,
+    call_metric,
+    two_matrices,
+)
+from sklboost.objectives.domains import (
+    ABOVE_MINUS_1,
+    IDENTITY,
+    LOG,
+    LOG_ODDS,
+    POSITIVE,
+    SHARES,
+    SOFTMAX,
+    check_metric_domain,
+)
 
 # function(y, prediction, weight) -> value, see Metric.
 Function = Callable[[np.ndarray, np.ndarray, np.ndarray], float]
 
+# Which predictions a formula can read, and what to do about others, by what it reads.
+_PREDICTIONS = {
+    LOG: (POSITIVE, "an objective of positive predictions, such as 'count:poisson'"),
+    LOG_ODDS: (SHARES, "an objective of probabilities, such as 'reg:logistic'"),
+    LOG_1P: (ABOVE_MINUS_1, "fit log1p(y) with the metric rmse"),
+}
+# Rows of scratch: a block's losses, two for what leads to them, weights.
+_WEIGHTS = 3
+
 
 class Metric(NamedTuple):
-    """A metric of predictions."""
+    """A metric: the registry's are of predictions; the rounds give raw scores to `value`."""
 
     name: str
     greater_is_better: bool
@@ -32,49 +60,58 @@ class Metric(NamedTuple):
     # `weight` is float64, shape (n_samples,) or (0,): all 1. It only reads them, and raises a
     # ValueError for what is outside its domain.
     function: Function
-    # what it is the mean of, if it is one; of the predictions that users see
-    mean_loss: MeanLoss | None = None
+    # what makes these predictions of raw scores, shape (n_outputs, n_samples); None: `function`
+    # reads what it is given
+    predict: Callable[[np.ndarray], np.ndarray] | None = None
+    # If it is a mean: the formula of a row's loss, and its parameters, one for all outputs or one
+    # for each. The rounds compute it by a kernel, and ask the function for an error if it is NaN.
+    formula: Formula | None = None
+    parameters: tuple[float, ...] = ()
+    factor: float = 1.0  # that the mean is multiplied by
+    is_root: bool = False  # whether the metric is the root of that
+
+    def value(self, y: np.ndarray, raw_score: np.ndarray, weight: np.ndarray) -> float:
+        """Return the metric of raw scores."""
+        return self.function(y, self.predict(raw_score) if self.predict else raw_score, weight)
 
     def check_targets(self, y: np.ndarray) -> None:
         """Raise ValueError for the first target that the metric is not defined for."""
-        if self.mean_loss is not None:
-            domain = self.mean_loss.formula.targets
-            check_metric_domain(self.name, "target", y, domain, "leave these rows out")
-
-    def mean_loss_of(self, link: str) -> MeanLoss | None:
-        """Return the mean that the metric is of raw scores with this link, if it is one."""
-        if self.mean_loss is None or link not in PREDICTIONS:
-            return None
-        change = change_of_scale(link, self.mean_loss.formula.reads)
-        return None if change is None else self.mean_loss._replace(scale=link)
+        if self.formula is not None:
+            remedy = "leave these rows out"
+            check_metric_domain(self.name, "target", y, self.formula.targets, remedy)
 
 
-class RoundMetric(NamedTuple):
-    """A metric as the rounds of boosting use it: of raw scores.
-
-    Where there is a mean of losses, :mod:`sklboost.objectives.means` computes the same value inside
-    the team's own kernel. `value` need then only be called where that is NaN: it raises the error.
-    """
-
-    name: str
-    greater_is_better: bool
-    mean_loss: MeanLoss | None  # of raw scores
-    # ``value(y, raw_score, weight) -> float``, with `y` and `weight` as in :class:`Metric` and
-    # `raw_score` float64 of shape (n_outputs, n_samples). It only reads them.
-    value: Function
-
-
-def mean_metric(name: str, mean_loss: MeanLoss) -> Metric:
+def mean_metric(
+    name: str,
+    formula: Formula,
+    parameters: tuple[float, ...],
+    factor: float,
+    *,
+    is_root: bool,
+    is_of_probabilities: bool,
+) -> Metric:
     """Make a metric of the mean of a loss of predictions: the smaller the better."""
-    change = change_of_scale(mean_loss.scale, mean_loss.formula.reads)
-    assert change is not None  # of all metrics of the registry
 
     def function(y: np.ndarray, prediction: np.ndarray, weight: np.ndarray) -> float:
         metric.check_targets(y)
-        check_metric_domain(name, "prediction", prediction, change.domain, change.remedy)
-        return mean_of_rows(mean_loss, as_rows(y), as_rows(prediction), weight)
+        scores, link = as_rows(prediction), IDENTITY
+        if formula.reads == SOFTMAX:
+            scores, link = np.log(np.maximum(scores, LEAST_PROBABILITY)), SOFTMAX
+        elif is_of_probabilities and formula.reads == LOG_ODDS:
+            scores = np.clip(scores, 0.0, 1.0)  # which rounding may have left
+        elif formula.reads in _PREDICTIONS:
+            check_metric_domain(name, "prediction", prediction, *_PREDICTIONS[formula.reads])
+        return mean_of_rows(metric, link, as_rows(y), scores, weight)
 
-    metric = Metric(name, False, function, mean_loss)
+    metric = Metric(
+        name,
+        greater_is_better=False,
+        function=function,
+        formula=formula,
+        parameters=parameters,
+        factor=factor,
+        is_root=is_root,
+    )
     return metric
 
 
@@ -83,133 +120,170 @@ def as_rows(columns: np.ndarray) -> np.ndarray:
     return np.array(np.atleast_2d(columns.T), dtype=np.float64, order="C")
 
 
-class Parameter(NamedTuple):
-    """A parameter of a metric: ``name@value``, or the training loss's, or a default."""
-
-    symbol: str  # what it is called in ``name@symbol``
-    key: str  # the estimators' parameter that is its default; empty: a value must be given
-    default: float | None  # where the training loss has none; None: then a value must be given
-    domain: Domain  # its words say what the parameter is
-
-    def read(self, name: str, text: str) -> tuple[float, ...]:
-        """Return the value behind the @ of a metric's name; ValueError if it is out of range."""
-        try:
-            value = float(text)
-        except ValueError:
-            value = math.nan
-        if not self.domain.has(value):
-            example = f"{name.partition('@')[0]}@{self._example}"
-            raise ValueError(
-                f"eval_metric={name!r}: after the @ there must be {self.domain.words}, such as "
-                f"{example}"
-            )
-        return (value,)
-
-    def choose(self, name: str, parameters: Mapping[str, Any]) -> tuple[float, ...]:
-        """Return the training loss's value, or values, one an output; else the default.
-
-        ValueError if there is neither, or the loss's is out of range.
-        """
-        values = np.atleast_1d(parameters.get(self.key, self.default))
-        if values[0] is None:
-            raise ValueError(
-                f"eval_metric={name!r} needs {self.domain.words}, and the loss has none: give "
-                f"{name}@{self._example}"
-            )
-        for value in values:
-            if not self.domain.has(value):
-                raise ValueError(
-                    f"eval_metric={name!r} cannot be taken with {self.key}={value:g}: it needs "
-                    f"{self.domain.words}; give {name}@{self._example}"
-                )
-        return tuple(values.astype(float).tolist())
-
-    @property
-    def _example(self) -> str:
-        """A value that is possible."""
-        if self.default is not None:
-            return f"{self.default:g}"
-        return "0.3" if self.domain.has_ends else "0.9"
+# --- means
 
 
-class LossOfRows(NamedTuple):
-    """The value of a loss that is none of single rows; its raw scores are what is predicted."""
+class CompiledMetrics(NamedTuple):
+    """The metrics that are means, as kernels compute them of one set of rows."""
 
-    # ``make(1, parameters) -> Loss``, as of an Objective
-    make: Callable[[int, Mapping[str, Any]], Loss]
+    # int64, shape (n_metrics,): of their blocks; the blocks themselves where nothing is compiled
+    addresses: np.ndarray
+    factors: np.ndarray  # float64, shape (n_metrics,)
+    are_roots: np.ndarray  # bool, shape (n_metrics,)
+    # int64, shape (n_metrics,): how many outputs have losses of their own: all, or only the first
+    # where a block reads them together
+    n_sums: np.ndarray
+    parameters: np.ndarray  # float64, shape (n_metrics, n_outputs)
+    y: np.ndarray  # float64, shape (n_targets, n_samples)
+    weight: np.ndarray  # float64, shape (n_samples,) or (0,)
+    # float64, shape (n_rounds * n_metrics, n_blocks, 2): sums of weighted losses and of weights
+    sums: np.ndarray
+    # float64, shape (n_threads, 4, BLOCK_ROWS): for losses, what leads to them, and weights
+    scratch: np.ndarray
+    values: np.ndarray  # float64, shape (n_rounds, n_metrics): filled
 
-    def function(self, name: str, parameters: Mapping[str, Any]) -> Function:
-        """Return the function of a Metric, which refuses rows that the loss is not defined for."""
-        loss = self.make(1, parameters)
 
-        def value(y: np.ndarray, prediction: np.ndarray, weight: np.ndarray) -> float:
-            loss.check_targets(y, "y of a metric")
-            found = loss.value(as_rows(y), as_rows(prediction), weight)
-            if math.isnan(found) and (need := lacking(loss, y)):
-                raise no_rows(name, f"{'an' if need[0] in 'aeiou' else 'a'} {need}")
-            return found
+def compile_metrics(
+    metrics: Sequence[Metric],
+    link: str,
+    rows: tuple[np.ndarray, np.ndarray],
+    n_outputs: int,
+    *,
+    n_rounds: int = 1,
+    n_threads: int = 1,
+) -> CompiledMetrics:
+    """Compile the metrics that are means for raw scores of this link; `rows`: y and weight."""
+    y, weight = rows
+    means = [(metric, metric.formula) for metric in metrics if metric.formula is not None]
+    parameters = np.empty((len(means), n_outputs))
+    for row, (metric, _) in zip(parameters, means, strict=True):
+        row[:] = metric.parameters
+    addresses = [address_of_losses(formula, link) for _, formula in means]
+    n_sums = [1 if formula.is_block else n_outputs for _, formula in means]
+    return CompiledMetrics(
+        np.array(addresses, dtype=object if BACKEND is Backend.INTERPRETER else np.int64),
+        np.array([metric.factor for metric, _ in means], dtype=np.float64),
+        np.array([metric.is_root for metric, _ in means], dtype=np.bool_),
+        np.array(n_sums, dtype=np.int64),
+        parameters,
+        y,
+        weight,
+        sums=np.empty((n_rounds * len(means), -(-y.shape[1] // BLOCK_ROWS), 2)),
+        scratch=np.empty((n_threads, _WEIGHTS + 1, BLOCK_ROWS)),
+        values=np.empty((n_rounds, len(means))),
+    )
 
-        return value
+
+def mean_of_rows(
+    metric: Metric, link: str, y: np.ndarray, raw_score: np.ndarray, weight: np.ndarray
+) -> float:
+    """Return the value of a mean, by one thread; arrays as in `CompiledMetrics`."""
+    compiled = compile_metrics([metric], link, (y, weight), len(raw_score))
+    return float(_finish_alone(compiled, raw_score))
 
 
-class MetricEntry(NamedTuple):
-    """A metric that can be named, or a family of metrics with a parameter."""
+def losses_of_rows(
+    formula: Formula, parameters: np.ndarray, y: np.ndarray, raw_score: np.ndarray
+) -> np.ndarray:
+    """Return the loss of each row and output; one a row where a block reads them together.
 
-    name: str  # XGBoost's, without parameter
-    # the loss whose mean it is, or that it is: the smaller the better. Or, of what is no loss, the
-    # function, as in :class:`Metric`: the greater the better.
-    of: Formula | LossOfRows | Function
-    # other libraries' names of it. A metric is called by the name it was asked for.
-    aliases: tuple[str, ...] = ()
-    objective: str = ""  # the objective of this loss, if there is one
-    factor: float = 1.0  # that the mean is multiplied by
-    is_root: bool = False  # whether the metric is the root of that
-    parameter: Parameter | None = None  # which the formula has; ``name@value`` gives a value
-    # A parameter that the training loss must have: the raw scores of others mean something else
-    needs: str = ""
+    `y` has shape (n_targets, n_samples) or (n_samples,); `raw_score`, which the formula reads,
+    (n_outputs, n_samples); `parameters` (n_outputs,).
+    """
+    targets, scores = two_matrices(y, raw_score)
+    losses = np.empty((1 if formula.is_block else len(scores), scores.shape[1]))
+    scratch = np.empty((_WEIGHTS + 1, BLOCK_ROWS))
+    address = address_of_losses(formula, formula.reads)
+    _fill_losses(address, targets, scores, parameters, scratch, losses)
+    return losses
 
-    @property
-    def needs_value(self) -> bool:
-        """Whether there is no metric without a value behind the name."""
-        return self.parameter is not None and not self.parameter.key
 
-    @property
-    def title(self) -> str:
-        """The name, with the parameter if it needs a value."""
-        if self.parameter is None or not self.needs_value:
-            return self.name
-        return f"{self.name}@{self.parameter.symbol}"
+@kernel
+def add_losses(metrics, index, block, raw_score, scratch, sums):
+    """Fill ``sums[block]``, shape (n_blocks, 2), of a metric and a block of 256 rows.
 
-    @property
-    def greater_is_better(self) -> bool:
-        """The direction."""
-        return not isinstance(self.of, Formula | LossOfRows)
+    `raw_score` has shape (n_outputs, n_samples); `scratch` is this member's, shape (4, BLOCK_ROWS).
+    """
+    y, weight = metrics.y, metrics.weight
+    start, stop = block * BLOCK_ROWS, min((block + 1) * BLOCK_ROWS, y.shape[1])
+    address, parameters = metrics.addresses[index], metrics.parameters[index]
+    losses, weights = scratch[0], scratch[_WEIGHTS]
+    total, total_weight = 0.0, 0.0
+    for output in range(metrics.n_sums[index]):
+        call_metric(address, (start, stop), output, y, raw_score, parameters, scratch)
+        targets = y[output % y.shape[0], start:stop]
+        total_weight += _weigh(targets, weight[start:stop], losses, weights)
+        total += _fold(losses, stop - start)
+    sums[block, 0] = total
+    sums[block, 1] = total_weight
 
-    def has_name(self, name: str) -> bool:
-        """Whether it can be asked for by this name."""
-        family, at, _ = name.partition("@")
-        is_possible = self.parameter is not None if at else not self.needs_value
-        return is_possible and family in (self.name, *self.aliases)
 
-    def default_name(self, parameters: Mapping[str, Any]) -> str:
-        """Return the name of the metric that nobody asked for; `parameters` as in `metric`."""
-        return self.name
+@kernel
+def finish_metric(metrics, index, sums):
+    """Return the value of a metric from the sums of all members: a barrier must be between.
 
-    def metric(self, name: str, task: str, parameters: Mapping[str, Any]) -> Metric:
-        """Make the metric of this name; `parameters` are those of the objective."""
-        if self.needs and parameters and self.needs not in parameters:
-            raise ValueError(
-                f"eval_metric={name!r} is for the raw scores of {self.objective!r}: choose this "
-                "objective, or another eval_metric"
-            )
-        if isinstance(self.of, LossOfRows):
-            return Metric(name, False, self.of.function(name, parameters))
-        if not isinstance(self.of, Formula):
-            return Metric(name, True, self.of)
-        _, at, text = name.partition("@")
-        values: tuple[float, ...] = (0.0,)
-        if self.parameter is not None:
-            read, choose = self.parameter.read, self.parameter.choose
-            values = read(name, text) if at else choose(name, parameters)
-        scale = IDENTITY if task == "regression" else PROBABILITY
-        return mean_metric(name, MeanLoss(self.of, values, scale, self.factor, self.is_root))
+    `sums` has shape (n_blocks, 2).
+    """
+    total, total_weight = 0.0, 0.0
+    for block in range(len(sums)):
+        total += sums[block, 0]
+        total_weight += sums[block, 1]
+    value = metrics.factors[index] * (total / total_weight)
+    return math.sqrt(value) if metrics.are_roots[index] else value
+
+
+@kernel
+def _finish_alone(metrics, raw_score):
+    """Return the value of the only metric."""
+    for block in range(metrics.sums.shape[1]):
+        add_losses(metrics, 0, block, raw_score, metrics.scratch[0], metrics.sums[0])
+    return finish_metric(metrics, 0, metrics.sums[0])
+
+
+@kernel
+def _fill_losses(address, y, raw_score, parameters, scratch, losses):
+    """Fill the losses of a formula, shape (n_sums, n_samples)."""
+    for output in range(losses.shape[0]):
+        for start in range(0, losses.shape[1], BLOCK_ROWS):
+            some = losses[output, start : start + BLOCK_ROWS]
+            rows = (start, start + len(some))
+            call_metric(address, rows, output, y, raw_score, parameters, scratch)
+            for row in range(len(some)):
+                some[row] = scratch[0, row]
+
+
+@kernel
+def _weigh(y, weight, losses, weights):
+    """Multiply the losses of a block by the weights; targets that are not known have none.
+
+    Returns the sum of weights. `weights` is scratch.
+    """
+    if len(weight) == 0:
+        n_known = 0
+        for row in range(len(y)):
+            is_known = y[row] == y[row]
+            losses[row] = losses[row] if is_known else 0.0
+            n_known += is_known
+        return float(n_known)
+    for row in range(len(y)):
+        is_known = y[row] == y[row]
+        weights[row] = weight[row] if is_known else 0.0
+        losses[row] = losses[row] * weight[row] if is_known else 0.0
+    return _fold(weights, len(y))
+
+
+@kernel
+def _fold(values, n_values):
+    """Return the sum of the first values of a block, adding halves until one value is left.
+
+    Halves are added by vector instructions, one running sum would not be; and eight roundings are
+    less than 256. `values`, shape (BLOCK_ROWS,), is overwritten.
+    """
+    values[n_values:] = 0.0
+    half = BLOCK_ROWS // 2
+    while half > 0:
+        lower, upper = values[:half], values[half : 2 * half]
+        for row in range(len(lower)):
+            lower[row] += upper[row]
+        half //= 2
+    return values[0]

@@ -1,22 +1,22 @@
-"""Metrics that are not the mean of an objective: areas, rankings, survival times."""
+"""Metrics that are not the mean of an objective: errors, areas, rankings, survival times."""
 
-import functools
 import math
 import re
 from collections.abc import Callable
 from itertools import combinations
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from sklboost.engine.compiling import inlined, kernel, made_kernel
+from sklboost.engine.compiling import inlined, kernel
 from sklboost.engine.elementary import exp_of_negative
 from sklboost.engine.sorting import order_floats
-from sklboost.objectives.blocks import NO_FAULT, Formula
-from sklboost.objectives.domains import no_rows
-from sklboost.objectives.links import ANY, LEAST_PROBABILITY, LOG_ODDS, PROBABILITY, SOFTMAX
-from sklboost.objectives.losses.classes import largest_scores
+from sklboost.objectives.blocks import ANY, LEAST_PROBABILITY, NO_FAULT, Formula
+from sklboost.objectives.domains import IDENTITY, LOG_ODDS, SOFTMAX, no_rows
+from sklboost.objectives.losses.classes import fill_largest
 from sklboost.objectives.losses.ranking import MOST_RELEVANT, discounts_of, gains_of
+
+# --- means of losses that are no objectives
 
 
 @inlined
@@ -25,60 +25,55 @@ def wrong_side(y, prediction, threshold):
     return 1.0 - y if prediction > threshold else y
 
 
-def wrong_classes(change: Any, name: str) -> Any:
-    """Make the block that fills 1 where the most probable class, the first of equals, is not y."""
-
-    def fill_wrong_classes(rows, output, y, raw_score, parameters, scratch):
-        n_rows = rows[1] - rows[0]
-        targets, losses = y[0, rows[0] : rows[1]], scratch[0, :n_rows]
-        largest, best = scratch[1, :n_rows], scratch[2, :n_rows]
-        largest[:] = -np.inf
-        for class_ in range(raw_score.shape[0]):
-            scores, number = raw_score[class_, rows[0] : rows[1]], float(class_)
-            for row in range(len(targets)):
-                # read before it is known whether it is needed: a vector of rows, not a branch each
-                score, top, first = change(scores[row]), largest[row], best[row]
-                best[row] = number if score > top else first
-                largest[row] = max(score, top)
+@kernel
+def wrong_classes(rows, output, y, raw_score, parameters, scratch):
+    """Fill 1 where the most probable class, the first of equals, is not y."""
+    n_rows = rows[1] - rows[0]
+    targets, losses = y[0, rows[0] : rows[1]], scratch[0, :n_rows]
+    largest, best = scratch[1, :n_rows], scratch[2, :n_rows]
+    largest[:] = -np.inf
+    for class_ in range(raw_score.shape[0]):
+        scores, number = raw_score[class_, rows[0] : rows[1]], float(class_)
         for row in range(len(targets)):
-            losses[row] = 0.0 if best[row] == targets[row] else 1.0
-        return NO_FAULT
+            # read before it is known whether it is needed: a vector of rows, not a branch each
+            score, top, first = scores[row], largest[row], best[row]
+            best[row] = number if score > top else first
+            largest[row] = max(score, top)
+    for row in range(len(targets)):
+        losses[row] = 0.0 if best[row] == targets[row] else 1.0
+    return NO_FAULT
 
-    return made_kernel(fill_wrong_classes, name)
 
-
-def squared_class_errors(change: Any, name: str) -> Any:
-    """Make the block that fills the sum over classes of ``([y = k] - p_k)^2``."""
-    fill_largest = largest_scores(change, name)
-
-    def fill_squared_class_errors(rows, output, y, raw_score, parameters, scratch):
-        n_rows = rows[1] - rows[0]
-        targets, losses = y[0, rows[0] : rows[1]], scratch[0, :n_rows]
-        largest, total = scratch[1, :n_rows], scratch[2, :n_rows]
-        fill_largest(rows, raw_score, largest)
-        total[:] = 0.0
-        losses[:] = 0.0
-        for class_ in range(raw_score.shape[0]):
-            scores = raw_score[class_, rows[0] : rows[1]]
-            for row in range(len(targets)):
-                total[row] += exp_of_negative(change(scores[row]) - largest[row])
-        for class_ in range(raw_score.shape[0]):
-            scores, number = raw_score[class_, rows[0] : rows[1]], float(class_)
-            for row in range(len(targets)):
-                term = exp_of_negative(change(scores[row]) - largest[row])
-                happened = 1.0 if targets[row] == number else 0.0
-                losses[row] += (happened - term / total[row]) ** 2
-        return NO_FAULT
-
-    return made_kernel(fill_squared_class_errors, name)
+@kernel
+def squared_class_errors(rows, output, y, raw_score, parameters, scratch):
+    """Fill the sum over classes of ``([y = k] - p_k)^2``."""
+    n_rows = rows[1] - rows[0]
+    targets, losses = y[0, rows[0] : rows[1]], scratch[0, :n_rows]
+    largest, total = scratch[1, :n_rows], scratch[2, :n_rows]
+    fill_largest(rows, raw_score, largest)
+    total[:] = 0.0
+    losses[:] = 0.0
+    for class_ in range(raw_score.shape[0]):
+        scores = raw_score[class_, rows[0] : rows[1]]
+        for row in range(len(targets)):
+            total[row] += exp_of_negative(scores[row] - largest[row])
+    for class_ in range(raw_score.shape[0]):
+        scores, number = raw_score[class_, rows[0] : rows[1]], float(class_)
+        for row in range(len(targets)):
+            term = exp_of_negative(scores[row] - largest[row])
+            happened = 1.0 if targets[row] == number else 0.0
+            losses[row] += (happened - term / total[row]) ** 2
+    return NO_FAULT
 
 
 # The threshold 0 of log-odds tells more rows apart than 1/2 of probabilities that are rounded.
 WRONG_SIDE = Formula(wrong_side, LOG_ODDS)
-WRONG_SIDE_OF_PROBABILITY = Formula(wrong_side, PROBABILITY)
-WRONG_CLASS = Formula(wrong_classes, ANY, is_of_classes=True)
-SQUARED_CLASS_ERROR = Formula(squared_class_errors, SOFTMAX, is_of_classes=True)
+WRONG_SIDE_OF_PROBABILITY = Formula(wrong_side, IDENTITY)
+WRONG_CLASS = Formula(wrong_classes, ANY, is_block=True)
+SQUARED_CLASS_ERROR = Formula(squared_class_errors, SOFTMAX, is_block=True)
 
+
+# --- areas under curves
 
 _TWO_CLASSES = "two classes or more"
 
@@ -91,7 +86,8 @@ def auc(y: np.ndarray, prediction: np.ndarray, weight: np.ndarray) -> float:
     a row of class 1, as in XGBoost. Of several labels, the mean of the areas of those that have
     rows of both classes; ValueError if none has.
     """
-    return _mean("auc", _TWO_CLASSES, _areas_of_labels(_area, _has_both, y, prediction, weight))
+    areas = _areas_of_labels(_area, lambda y: y.min() < y.max(), y, prediction, weight)
+    return _mean("auc", _TWO_CLASSES, areas)
 
 
 @np.errstate(all="ignore")
@@ -102,7 +98,7 @@ def aucpr(y: np.ndarray, prediction: np.ndarray, weight: np.ndarray) -> float:
     curve between the steps, so the two differ a little. Of several labels, the mean over those
     that have rows of class 1; ValueError if none has.
     """
-    areas = _areas_of_labels(_average_precision, _has_ones, y, prediction, weight)
+    areas = _areas_of_labels(_average_precision, lambda y: y.max() > 0.0, y, prediction, weight)
     return _mean("aucpr", "class 1", areas)
 
 
@@ -152,7 +148,8 @@ def _areas_of_labels(
     for targets, scores in zip(np.atleast_2d(y.T), np.atleast_2d(prediction.T), strict=True):
         rows = ~np.isnan(targets) if y.ndim > 1 else slice(None)
         weights = weight[rows] if len(weight) else weight
-        if is_defined(_weighted_rows(targets[rows], weights)):
+        known = _weighted_rows(targets[rows], weights)
+        if len(known) > 0 and is_defined(known):
             areas.append(area(targets[rows], scores[rows], weights))
     return areas
 
@@ -197,14 +194,6 @@ def _weighted_rows(y: np.ndarray, weight: np.ndarray) -> np.ndarray:
     return y[weight > 0.0] if len(weight) else y
 
 
-def _has_both(y: np.ndarray) -> bool:
-    return len(y) > 0 and bool(y.min() < y.max())
-
-
-def _has_ones(y: np.ndarray) -> bool:
-    return bool((y > 0.0).any())
-
-
 # --- variance
 
 
@@ -237,7 +226,54 @@ def _r2_of_target(y: np.ndarray, prediction: np.ndarray, weight: np.ndarray) -> 
     return float(1.0 - residual / variance)
 
 
+# --- rankings
+
 _NAME = re.compile(r"(\w+)(?:@(\d+))?(-?)")
+_BINARY = ("map", "pre")
+
+
+def mean_over_queries(
+    name: str, y: np.ndarray, prediction: np.ndarray, weight: np.ndarray, is_exponential: bool
+) -> float:
+    """Return the metric of a name such as ``ndcg@10-``.
+
+    ``@k`` is of the first k documents; with ``-`` a query without a relevant document is 0, else 1.
+    `y` has relevances and numbers of queries, shape (n_samples, 2); all rows of a query have the
+    same weight; gains are ``2^relevance - 1`` if `is_exponential`, else relevances. ValueError for
+    relevances that the metric is not defined for.
+    """
+    family, most, minus = _NAME.fullmatch(name).groups()  # type: ignore[union-attr]
+    _check_labels(name, family, y[:, 0], is_exponential)
+    order = np.lexsort((-prediction, y[:, 1]))
+    numbers = y[order, 1]
+    starts = np.flatnonzero(np.r_[True, numbers[1:] != numbers[:-1]])
+    sizes = np.diff(starts, append=len(order))
+    top = Top(
+        labels=y[order, 0],
+        best=y[np.lexsort((-y[:, 0], y[:, 1])), 0] if family == "ndcg" else y[:, 0],
+        ranks=np.arange(len(order)) - np.repeat(starts, sizes),
+        starts=starts,
+        most=np.inf if most is None else int(most),
+        is_exponential=is_exponential,
+    )
+    values = _FORMULAS[family](top)
+    values = np.where(np.isnan(values), 0.0 if minus else 1.0, values)
+    weights = weight[order][starts] if len(weight) else None
+    return float(np.average(values, weights=weights))
+
+
+def _check_labels(name: str, family: str, labels: np.ndarray, is_exponential: bool) -> None:
+    is_wrong, rule = labels < 0.0, "numbers >= 0"
+    if family in _BINARY:
+        is_wrong, rule = (labels != 0.0) & (labels != 1.0), "0 or 1"
+    elif family == "ndcg" and is_exponential:
+        is_wrong |= (labels > MOST_RELEVANT) | (labels != np.floor(labels))
+        rule = f"whole numbers from 0 to {MOST_RELEVANT}, or ndcg_exp_gain=False"
+    if is_wrong.any():
+        raise ValueError(
+            f"{name} of a relevance of {labels[is_wrong][0]:g}: it needs relevances that are "
+            f"{rule}; choose another eval_metric"
+        )
 
 
 class Top(NamedTuple):
@@ -262,10 +298,6 @@ class Top(NamedTuple):
         """How many documents of each query are looked at."""
         sizes = np.diff(self.starts, append=len(self.labels))
         return np.minimum(sizes, self.most)
-
-
-# The value of each query, NaN where it has no relevant document.
-OfQueries = Callable[[Top], np.ndarray]
 
 
 def ndcg(top: Top) -> np.ndarray:
@@ -309,93 +341,24 @@ def reciprocal_rank(top: Top) -> np.ndarray:
     return inverse
 
 
-_FORMULAS: dict[str, OfQueries] = {
+# The value of each query, NaN where it has no relevant document.
+_FORMULAS: dict[str, Callable[[Top], np.ndarray]] = {
     "ndcg": ndcg,
     "map": average_precision,
     "pre": precision,
     "mrr": reciprocal_rank,
 }
-_BINARY = ("map", "pre")
 
 
-@functools.cache
-def metric_function(
-    name: str, is_exponential: bool
-) -> Callable[[np.ndarray, np.ndarray, np.ndarray], float]:
-    """Return the function of a metric, the same one for equal arguments."""
-
-    def function(y: np.ndarray, prediction: np.ndarray, weight: np.ndarray) -> float:
-        return mean_over_queries(name, y, prediction, weight, is_exponential)
-
-    return function
+# --- survival times
 
 
-def mean_over_queries(
-    name: str, y: np.ndarray, prediction: np.ndarray, weight: np.ndarray, is_exponential: bool
-) -> float:
-    """Return the metric of a name such as ``ndcg@10-``.
-
-    Parameters
-    ----------
-    name : str
-        What is computed; ``@k``: of the first k documents; ``-``: a query without a relevant
-        document is 0, else 1.
-    y : ndarray of float64, shape (n_samples, 2)
-    prediction : ndarray of float64, shape (n_samples,)
-    weight : ndarray of float64, shape (n_samples,) or (0,)
-        All rows of a query have the same.
-    is_exponential : bool
-        Whether gains are ``2^relevance - 1``, or relevances.
-
-    Raises
-    ------
-    ValueError
-        For relevances that the metric is not defined for.
-    """
-    family, most, minus = _NAME.fullmatch(name).groups()  # type: ignore[union-attr]
-    _check_labels(name, family, y[:, 0], is_exponential)
-    order = np.lexsort((-prediction, y[:, 1]))
-    numbers = y[order, 1]
-    starts = np.flatnonzero(np.r_[True, numbers[1:] != numbers[:-1]])
-    sizes = np.diff(starts, append=len(order))
-    top = Top(
-        labels=y[order, 0],
-        best=y[np.lexsort((-y[:, 0], y[:, 1])), 0] if family == "ndcg" else y[:, 0],
-        ranks=np.arange(len(order)) - np.repeat(starts, sizes),
-        starts=starts,
-        most=np.inf if most is None else int(most),
-        is_exponential=is_exponential,
-    )
-    values = _FORMULAS[family](top)
-    values = np.where(np.isnan(values), 0.0 if minus else 1.0, values)
-    weights = weight[order][starts] if len(weight) else None
-    return float(np.average(values, weights=weights))
-
-
-def _check_labels(name: str, family: str, labels: np.ndarray, is_exponential: bool) -> None:
-    is_wrong, rule = labels < 0.0, "numbers >= 0"
-    if family in _BINARY:
-        is_wrong, rule = (labels != 0.0) & (labels != 1.0), "0 or 1"
-    elif family == "ndcg" and is_exponential:
-        is_wrong |= (labels > MOST_RELEVANT) | (labels != np.floor(labels))
-        rule = f"whole numbers from 0 to {MOST_RELEVANT}, or ndcg_exp_gain=False"
-    if is_wrong.any():
-        raise ValueError(
-            f"{name} of a relevance of {labels[is_wrong][0]:g}: it needs relevances that are "
-            f"{rule}; choose another eval_metric"
-        )
-
-
-class _Orders(NamedTuple):
-    """Rows of a stratum, in the orders in which :func:`_count_pairs` comes to them."""
-
-    # int64: from the latest on: rows whose event was before some time, by that time; all rows, by
-    # the time up to which they had none; rows that were not observed from the start, by when they
-    # were
-    ends: np.ndarray
-    begins: np.ndarray
-    entries: np.ndarray
-    ranks: np.ndarray  # int64, shape (n_samples,): of the risks, from 1
+def cindex(y: np.ndarray, risk: np.ndarray, weight: np.ndarray) -> float:
+    """Return the concordance index as a metric of validation rows; ValueError without pairs."""
+    index = concordance(y, risk, weight)
+    if math.isnan(index):
+        raise no_rows("cindex", "which it is known whose event was first")
+    return index
 
 
 def concordance(y: np.ndarray, risk: np.ndarray, weight: np.ndarray) -> float:
@@ -407,11 +370,7 @@ def concordance(y: np.ndarray, risk: np.ndarray, weight: np.ndarray) -> float:
     NaN if there are no pairs. It takes a time of n log n. Source: Harrell et al. (1996),
     "Multivariable prognostic models", section 5.5.
 
-    Parameters
-    ----------
-    y : ndarray of float64, shape (n_samples, 4)
-    risk : ndarray of float64, shape (n_samples,)
-    weight : ndarray of float64, shape (n_samples,) or (0,)
+    `y` has shape (n_samples, 4).
     """
     counts = np.zeros(3)
     for stratum in np.unique(y[:, 3]):
@@ -444,12 +403,16 @@ def share_between(y: np.ndarray, risk: np.ndarray, weight: np.ndarray) -> float:
     return float(np.average(is_within, weights=weight if len(weight) else None))
 
 
-def cindex(y: np.ndarray, risk: np.ndarray, weight: np.ndarray) -> float:
-    """Return the concordance index as a metric of validation rows; ValueError without pairs."""
-    index = concordance(y, risk, weight)
-    if math.isnan(index):
-        raise no_rows("cindex", "which it is known whose event was first")
-    return index
+class _Orders(NamedTuple):
+    """Rows of a stratum, in the orders in which :func:`_count_pairs` comes to them."""
+
+    # int64: from the latest on: rows whose event was before some time, by that time; all rows, by
+    # the time up to which they had none; rows that were not observed from the start, by when they
+    # were
+    ends: np.ndarray
+    begins: np.ndarray
+    entries: np.ndarray
+    ranks: np.ndarray  # int64, shape (n_samples,): of the risks, from 1
 
 
 @kernel

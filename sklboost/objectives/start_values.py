@@ -5,11 +5,14 @@ Sums do not depend on the order of the rows, nor on how threads divide them.
 
 import math
 from collections.abc import Callable, Iterator
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sklboost.engine.sorting import order_floats
+
+if TYPE_CHECKING:
+    from sklboost.objectives.loss import Loss
 
 Change = Callable[[np.ndarray], np.ndarray]
 
@@ -113,17 +116,8 @@ def weighted_quantile(values: np.ndarray, weight: np.ndarray, alpha: float) -> f
 # --- losses without a formula for their best constant
 
 
-class Differentiable(Protocol):
-    """What has gradients, as a :class:`~sklboost.objectives.loss.Loss`."""
-
-    n_outputs: int
-
-    def gradients(self, y: np.ndarray, raw_score: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return gradient and hessian of each output."""
-
-
 def find_constants(
-    loss: Differentiable, y: np.ndarray, weight: np.ndarray, guess: np.ndarray | None = None
+    loss: "Loss", y: np.ndarray, weight: np.ndarray, guess: np.ndarray | None = None
 ) -> np.ndarray:
     """Find the raw score of each output at which its mean gradient is 0; shape (n_outputs,).
 
@@ -161,7 +155,7 @@ def find_constants(
 
 
 def _mean_gradients(
-    loss: Differentiable, y: np.ndarray, weight: np.ndarray, score: np.ndarray
+    loss: "Loss", y: np.ndarray, weight: np.ndarray, score: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return mean gradients and hessians, and which of the former are nothing but rounding."""
     raw_score = np.repeat(score, y.shape[1]).reshape(len(score), -1)

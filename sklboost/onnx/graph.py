@@ -21,7 +21,7 @@ from sklboost.data.encoding import Encoding
 from sklboost.data.table import LARGEST_EXACT
 from sklboost.engine.model import Model
 from sklboost.estimators.predict.fitted_model import FittedModel
-from sklboost.objectives.links import IDENTITY, LOG, LOG_ODDS, SOFTMAX
+from sklboost.objectives.domains import IDENTITY, LOG, LOG_ODDS, SOFTMAX
 from sklboost.objectives.loss import Loss
 from sklboost.objectives.losses.classes import HingeLoss, OneVsRest
 from sklboost.objectives.losses.regression import OrderedAlphas, SquaredLogError
@@ -396,7 +396,7 @@ def _add_codes(graph: Graph, values: str, column: _Column, fitted: FittedModel) 
     return graph.add("Where", is_whole, found, graph.constant(np.float64(np.nan)))
 
 
-_LARGEST = 700.0  # the largest exponent of e, as in sklboost/objectives/links.py
+_LARGEST = 700.0  # the largest exponent of e, as in sklboost/objectives/domains.py
 _Formula = Callable[[Graph, str, FittedModel], str]
 
 

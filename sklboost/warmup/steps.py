@@ -29,31 +29,16 @@ from sklboost.estimators.ranker import XGBRankerLite
 from sklboost.estimators.regressor import XGBRegressorLite
 from sklboost.estimators.survival import XGBSurvivalLite
 from sklboost.inspection.tables import node_table
-from sklboost.objectives.blocks import Formula, address_of_losses
-from sklboost.objectives.distributions import DISTRIBUTIONS, find_distribution
-from sklboost.objectives.gradients import compile_loss
-from sklboost.objectives.links import (
-    IDENTITY,
-    LOG,
-    LOG_ODDS,
-    PROBABILITY,
-    SOFTMAX,
-    change_of_scale,
-)
-from sklboost.objectives.loss import Loss
-from sklboost.objectives.registry import METRICS, OBJECTIVES
+from sklboost.objectives.blocks import Formula, address_of_losses, can_read
+from sklboost.objectives.domains import LINKS
+from sklboost.objectives.loss import Loss, compile_loss
+from sklboost.objectives.registry import DISTRIBUTIONS, METRICS, OBJECTIVES, find_distribution
 from sklboost.tree.core.quantization import weigh
 from sklboost.tree.core.workspace import allocate_workspace
 from sklboost.tree.options.categories import keep_spreads, sum_spreads
 
 _FLOATS = (np.float32, np.float64)
 _BINS_OF_ONE_BYTE, _BINS_OF_TWO_BYTES = 256, 300
-# Of which metrics are computed: raw scores with the links that losses can have, and predictions.
-_SCALES = {
-    "regression": (IDENTITY, LOG, LOG_ODDS),
-    "binary": (LOG_ODDS, PROBABILITY),
-    "multiclass": (SOFTMAX, PROBABILITY),
-}
 # Whose losses are no sums over rows alone.
 _OF_ALL_ROWS = {"ranking", "survival"}
 # So many that a sample of them chooses the cuts.
@@ -160,10 +145,11 @@ class _HalfOfSquares(Loss):
 
 
 def _compile_metrics() -> None:
-    for task, scales in _SCALES.items():
-        for entry, scale in product(METRICS[task], scales):
-            if isinstance(entry.of, Formula) and change_of_scale(scale, entry.of.reads):
-                address_of_losses(entry.of, scale)
+    # the raw scores of several labels are those of two classes
+    formulas = dict.fromkeys(entry.of for task in METRICS for entry in METRICS[task])
+    for formula, link in product(formulas, LINKS):
+        if isinstance(formula, Formula) and can_read(formula, link):
+            address_of_losses(formula, link)
 
 
 def _assemble_team() -> None:

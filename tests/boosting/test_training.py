@@ -14,7 +14,7 @@ from sklboost.boosting.evaluation import ValidationSet
 from sklboost.boosting.training import Replay, Schedule, Training
 from sklboost.engine.parallel import ThreadTeam
 from sklboost.objectives.losses.squared_error import SquaredError
-from sklboost.objectives.metric import RoundMetric
+from sklboost.objectives.metric import Metric
 from sklboost.objectives.registry import find_metric
 from tests.boosting.training import NO_WEIGHT, make_task
 from tests.tree.growth import params
@@ -29,8 +29,8 @@ def rmse(y, raw_score, weight):
     return float(np.sqrt(np.mean((y - raw_score[0]) ** 2)))
 
 
-COMPILED = RoundMetric("rmse", False, find_metric("rmse", "regression").mean_loss, rmse)
-FUNCTION = RoundMetric("function", False, None, rmse)
+COMPILED = find_metric("rmse", "regression")._replace(function=rmse)
+FUNCTION = Metric("function", False, rmse)
 
 
 class Act(TrainingCallback):
@@ -206,7 +206,7 @@ def test_an_interrupt_in_a_metric_drops_its_round():
             raise KeyboardInterrupt
         return rmse(y, raw_score, weight)
 
-    training = run(metrics=[RoundMetric("own", False, None, value), COMPILED])
+    training = run(metrics=[Metric("own", False, value), COMPILED])
     assert (training.stop_reason, training.n_rounds) == ("interrupted", 3)
     assert [len(values) for values in training.finished_log()["own"].values()] == [3, 3]
 

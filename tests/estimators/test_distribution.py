@@ -22,7 +22,7 @@ from sklboost import (
     load_model,
 )
 from sklboost.estimators.parameters.names import UnknownParameterError
-from sklboost.objectives.distributions import DISTRIBUTIONS
+from sklboost.objectives.registry import DISTRIBUTIONS
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(400, 3))

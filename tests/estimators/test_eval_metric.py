@@ -97,13 +97,13 @@ def test_a_loss_decides_its_metric_and_parameters(regression):
         return metric
 
     assert resolve(None, AbsoluteError()).name == "mae"
-    assert resolve("quantile@0.3", QuantileError(1, (0.8,))).mean_loss.parameters == (0.3,)
+    assert resolve("quantile@0.3", QuantileError(1, (0.8,))).parameters == (0.3,)
     with pytest.raises(ValueError, match="'quantile' needs an alpha"):
         resolve("quantile", AbsoluteError())
     # predictions of several levels are put in order
     alphas = [0.9, 0.2]
     several = resolve(None, QuantileError(1, tuple(alphas)))
-    assert several.mean_loss is None
+    assert several.formula is None
     raw_score = np.random.default_rng(0).normal(100.0, 50.0, size=(2, len(regression.y)))
     low, high = np.sort(raw_score, axis=0)
     expected = [
@@ -157,7 +157,7 @@ def test_scorers_see_what_the_fitted_model_would_say(case, weighted):
     for name in SCORERS[case.task]:
         expected = get_scorer(name)(case.model, case.X, case.labels, **arguments)
         (metric,) = case.resolve(name, weight)
-        assert (metric.name, metric.greater_is_better, metric.mean_loss) == (name, True, None)
+        assert (metric.name, metric.greater_is_better, metric.formula) == (name, True, None)
         assert metric.value(case.y, case.raw_score, weight) == expected
         assert case.value(get_scorer(name), weight) == expected
 
@@ -246,11 +246,29 @@ def test_functions_of_scikit_learn():
         weight = case.weight if weighted else NO_WEIGHT
         (metric,) = case.resolve(function, weight)
         name = getattr(function, "__name__", "d2_pinball_score")
-        assert metric[:3] == (name, greater_is_better, None)
+        found = (metric.name, metric.greater_is_better, metric.formula)
+        assert found == (name, greater_is_better, None)
         expected = function(
             case.labels, case.predictions(), sample_weight=weight if weighted else None
         )
         assert metric.value(case.y, case.raw_score, weight) == expected
+
+
+@pytest.mark.parametrize("classifier", [False, True])
+def test_what_a_function_writes_to_its_arguments_no_other_metric_sees(classifier):
+    def spoiled(y_true, y_pred):
+        y_true[:], y_pred[:] = 0, 0.0
+        return 1.0
+
+    X, y = load_diabetes(return_X_y=True)
+    estimator = XGBClassifierLite if classifier else XGBRegressorLite
+    y, metric = (y > 140).astype(int) if classifier else y, "auc" if classifier else "r2"
+    settings = dict(n_estimators=4, max_depth=2, n_jobs=1)
+    logs = [
+        estimator(eval_metric=metrics, **settings).fit(X, y, X_val=X, y_val=y).evals_result_
+        for metrics in ([metric], [spoiled, metric])
+    ]
+    assert logs[1]["validation_0"][metric] == logs[0]["validation_0"][metric]
 
 
 def test_a_function_of_labels_is_told_to_be_a_scorer(binary):
@@ -274,7 +292,8 @@ def test_a_triple_says_its_name_and_direction(regression, is_higher_better):
         return "bias", (y_true - y_pred).mean(), is_higher_better
 
     (metric,) = regression.resolve(any_score)
-    assert metric[:3] == ("bias", is_higher_better, None)
+    assert (metric.name, metric.greater_is_better) == ("bias", is_higher_better)
+    assert metric.formula is None
     bias = (regression.y - regression.raw_score[0]).mean()
     assert metric.value(regression.y, regression.raw_score, NO_WEIGHT) == bias
 

@@ -37,7 +37,7 @@ def test_derivatives(quartic):
 
 def test_the_line_makes_an_objective(quartic):
     (objective,) = eval(LINE, {"_of_rows": registry._of_rows, "QuarticError": quartic})
-    assert isinstance(objective, registry.Objective)
+    assert isinstance(objective, registry.ObjectiveEntry)
     assert (objective.name, objective.aliases) == ("reg:quartic", ("quartic",))
 
 

@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import integrate, special
 
-from sklboost.objectives.distributions import DISTRIBUTIONS, find_distribution
+from sklboost.objectives.registry import DISTRIBUTIONS, find_distribution
 
 OF_AMOUNTS = ("zero_inflated_gamma", "zero_inflated_lognormal")
 NO_WEIGHT = np.empty(0)

@@ -1,25 +1,14 @@
-"""Links and the predictions they stand for; each way from one scale of a row to another."""
-
-from functools import cache
+"""Links and the predictions they stand for; what formulas of a row read of raw scores."""
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import special
 
-from sklboost.engine.compiling import made_kernel
-from sklboost.objectives.links import (
-    IDENTITY,
-    LOG,
-    LOG_1P,
-    LOG_ODDS,
-    PREDICTIONS,
-    PROBABILITY,
-    SOFTMAX,
-    chances,
-    change_of_scale,
-    predictions_of,
-)
+from sklboost.engine.compiling import inlined
+from sklboost.objectives.blocks import LOG_1P, Formula, can_read
+from sklboost.objectives.domains import IDENTITY, LINKS, LOG, LOG_ODDS, SOFTMAX, predictions_of
+from sklboost.objectives.metric import Metric, mean_of_rows
 from sklboost.objectives.registry import METRICS
 
 pytestmark = pytest.mark.interpreted
@@ -36,7 +25,7 @@ def test_by_hand():
     assert_allclose(predictions_of("softmax", raw_score), [[0.5, 0.75], [0.5, 0.25]])
 
 
-@pytest.mark.parametrize("link", PREDICTIONS)
+@pytest.mark.parametrize("link", LINKS)
 def test_predictions_are_a_new_array_and_never_nan(link):
     raw_score = np.array([[-1e300, -800.0, 0.0, 800.0, 1e300], [0.0] * 5])
     found = predictions_of(link, raw_score)
@@ -47,51 +36,43 @@ def test_predictions_are_a_new_array_and_never_nan(link):
 # --- scales --------------------------------------------------------------------------------------
 
 
-@cache  # several tests ask for the same ways, each of which is compiled
-def way(given, wanted):
-    change = change_of_scale(given, wanted).kernel
-
-    def fill(values, results):
-        for index in range(len(values)):
-            results[index] = change(values[index])
-
-    return made_kernel(fill, None)
+@inlined
+def score_itself(y, score, term):
+    """Return the score."""
+    return score
 
 
-def changed(given, wanted, values):
-    results = np.empty(len(values))
-    way(given, wanted)(np.array(values, dtype=float), results)
-    return results
+def changed(link, reads, values):
+    """Return what a formula reads of raw scores of a link."""
+    metric = Metric("", False, None, formula=Formula(score_itself, reads), parameters=(0.0,))
+    raw_scores = np.array(values, dtype=float)[:, np.newaxis, np.newaxis]
+    y, weight = np.zeros((1, 1)), np.empty(0)
+    return np.array([mean_of_rows(metric, link, y, raw_score, weight) for raw_score in raw_scores])
 
 
 def test_all_ways_are_known_functions():
     z, share = np.linspace(-30, 30, 61), np.linspace(0.01, 0.99, 50)
+    for link in (LOG, LOG_ODDS):
+        assert_array_equal(changed(link, link, z), z)
     assert_allclose(changed(LOG, IDENTITY, z), np.exp(z), rtol=1e-15)
     assert_allclose(changed(LOG_ODDS, IDENTITY, z), special.expit(z), rtol=2e-15)
-    assert_allclose(changed(LOG_ODDS, PROBABILITY, z), special.expit(z), rtol=2e-15)
-    assert_allclose(changed(LOG_ODDS, LOG, z), special.log_expit(z), rtol=2e-15)
+    assert_allclose(changed(LOG_ODDS, LOG, z), special.log_expit(z), rtol=2e-15, atol=1e-15)
     assert_allclose(changed(IDENTITY, LOG, share * 9), np.log(share * 9), rtol=2e-15)
-    assert_allclose(changed(PROBABILITY, SOFTMAX, share), np.log(share), rtol=2e-15)
-    assert_allclose(
-        changed(PROBABILITY, LOG_ODDS, share), special.logit(share), rtol=1e-14, atol=1e-15
-    )
-    assert_allclose(
-        changed(IDENTITY, LOG_ODDS, share), special.logit(share), rtol=1e-14, atol=1e-15
-    )
-    log_odds = changed(LOG, LOG_ODDS, np.log(share))
-    assert_allclose(log_odds, special.logit(share), rtol=1e-13, atol=1e-14)
+    for link, scores in ((IDENTITY, share), (LOG, np.log(share))):
+        log_odds = changed(link, LOG_ODDS, scores)
+        assert_allclose(log_odds, special.logit(share), rtol=1e-13, atol=1e-14)
     assert_allclose(changed(IDENTITY, LOG_1P, share * 9), np.log1p(share * 9), rtol=2e-15)
     assert_allclose(changed(LOG, LOG_1P, z), np.log1p(np.exp(z)), rtol=2e-15)
     assert_allclose(changed(LOG_ODDS, LOG_1P, z), np.log1p(special.expit(z)), rtol=3e-15)
 
 
 def test_every_loss_of_a_regression_has_a_way():
-    for given in (IDENTITY, LOG, LOG_ODDS):  # what a regression's raw scores may be
-        for entry in METRICS["regression"]:
-            if not entry.greater_is_better:
-                assert change_of_scale(given, entry.of.reads) is not None
-    # a regression whose user says that its link is softmax: by predictions only
-    assert change_of_scale(SOFTMAX, IDENTITY) is None
+    formulas = [entry.of for entry in METRICS["regression"] if not entry.greater_is_better]
+    for formula in formulas:
+        # what a regression's raw scores may be
+        assert all(can_read(formula, link) for link in (IDENTITY, LOG, LOG_ODDS))
+        # by predictions only: a loss of its own, or a user says that the link is softmax
+        assert not any(can_read(formula, link) for link in ("other", SOFTMAX))
 
 
 def test_the_ends():
@@ -101,15 +82,15 @@ def test_the_ends():
     outside = np.isnan(changed(IDENTITY, LOG_ODDS, [-1e-9, 0, 1, 1.001]))
     assert list(outside) == [True, False, False, True]
     assert list(np.isnan(changed(LOG, LOG_ODDS, [-1e9, 0, 1e-9]))) == [False, False, True]
-    assert_allclose(changed(PROBABILITY, SOFTMAX, [0.0, 1.0]), [np.log(EPS), 0.0])
-    assert_allclose(changed(PROBABILITY, LOG_ODDS, [0.0, 0.5, 1.0]), [-ODDS, 0.0, ODDS])
-    assert changed(PROBABILITY, LOG_ODDS, [0.5])[0] == 0.0
-    assert list(changed(LOG_ODDS, PROBABILITY, [-1e9, 1e9])) == [np.exp(-700.0), 1.0]
+    assert_allclose(changed(IDENTITY, LOG_ODDS, [0.0, 0.5, 1.0]), [-ODDS, 0.0, ODDS])
+    assert changed(IDENTITY, LOG_ODDS, [0.5])[0] == 0.0
+    assert list(changed(LOG_ODDS, IDENTITY, [-1e9, 1e9])) == [np.exp(-700.0), 1.0]
 
 
-def test_chances_of_log_odds_at_the_ends():
+def test_probabilities_of_log_odds_at_the_ends():
     z = np.array([-np.inf, -800.0, -1.0, -0.0, 0.0, 1.0, 800.0, np.inf, np.nan])
     decay = np.exp(-1.0)
     below, above = decay / (1.0 + decay), 1.0 / (1.0 + decay)
+    expected = [0.0, 0.0, below, 0.5, 0.5, above, 1.0, 1.0, np.nan]
     with np.errstate(all="raise"):
-        assert_array_equal(chances(z), [0.0, 0.0, below, 0.5, 0.5, above, 1.0, 1.0, np.nan])
+        assert_array_equal(predictions_of("logit", z), expected)

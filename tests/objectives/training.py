@@ -3,8 +3,7 @@
 import numpy as np
 
 from sklboost.engine.parallel import ThreadTeam
-from sklboost.objectives.gradients import (
-    allocate_scratch,
+from sklboost.objectives.loss import (
     compile_loss,
     fill_gradients,
     targets_of,
@@ -15,7 +14,7 @@ def derivatives_in_training(loss, y, raw_score, n_threads=1):
     """Return gradient and hessian, float32, shape (n_outputs, n_samples)."""
     gradient, hessian = np.full((2, *raw_score.shape), np.nan, dtype=np.float32)
     with ThreadTeam(n_threads) as team:
-        scratch, compiled = allocate_scratch(team.size), compile_loss(loss, team.size)
+        compiled = compile_loss(loss, team.size)
         targets = targets_of(y[np.newaxis])
-        team.run(fill_gradients, compiled, targets, raw_score, gradient, hessian, scratch)
+        team.run(fill_gradients, compiled, targets, raw_score, gradient, hessian)
     return gradient, hessian

@@ -17,8 +17,7 @@ from sklboost import (
     XGBSurvivalLite,
     survival_targets,
 )
-from sklboost.objectives.distributions import DISTRIBUTIONS
-from sklboost.objectives.registry import OBJECTIVES
+from sklboost.objectives.registry import DISTRIBUTIONS, OBJECTIVES
 from tests.soak.columns import LABELS, TARGETS, Random, draw_frame, draw_matrix
 
 # More often than others, as they are by users.

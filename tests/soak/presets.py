@@ -18,7 +18,7 @@ from sklboost import (
     XGBSurvivalLite,
     survival_targets,
 )
-from sklboost.objectives.distributions import DISTRIBUTIONS
+from sklboost.objectives.registry import DISTRIBUTIONS
 from tests.soak.cases import Case
 from tests.soak.columns import Random
 from tests.soak.promises import ALLOWED, outputs, quiet

@@ -33,9 +33,8 @@ from sklboost.files.values import (
     read_value,
     value_document,
 )
-from sklboost.objectives.distributions import DISTRIBUTIONS
 from sklboost.objectives.loss import Loss, RowLoss
-from sklboost.objectives.registry import OBJECTIVES, make_loss
+from sklboost.objectives.registry import DISTRIBUTIONS, OBJECTIVES, make_loss
 from sklboost.tree.predict.assembly import assemble_model
 from sklboost.tree.predict.trees import trees_of
 from sklboost.version import __version__

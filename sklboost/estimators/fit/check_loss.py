@@ -10,8 +10,7 @@ from sklearn.utils import check_array
 from sklboost.estimators.input.arguments import row_values
 from sklboost.estimators.input.user_warnings import warn_user
 from sklboost.estimators.parameters.boosting import LossParameters
-from sklboost.objectives.custom import FunctionLoss
-from sklboost.objectives.derivative_checks import compare_derivatives, values_by_rows
+from sklboost.objectives.custom import FunctionLoss, compare_derivatives, values_by_rows
 from sklboost.objectives.loss import Loss, by_rows
 from sklboost.objectives.registry import find_objective, make_loss
 

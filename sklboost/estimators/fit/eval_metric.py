@@ -11,8 +11,9 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 
 from sklboost.estimators.input.target_kinds import ClassTargets, LabelTargets, Targets
+from sklboost.objectives.blocks import can_read
 from sklboost.objectives.loss import Loss
-from sklboost.objectives.metric import Function, Metric, RoundMetric
+from sklboost.objectives.metric import Function, Metric
 from sklboost.objectives.registry import default_metric, find_metric, is_metric_name
 
 FORMS = (
@@ -21,56 +22,252 @@ FORMS = (
 )
 # LightGBM's, and what people write.
 _NAMES_OF_WEIGHTS = ("sample_weight", "sample_weights", "weight", "weights", "w")
+_BY_POSITION = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+
+# Targets or numbers of classes, raw scores, weights: the arguments of Metric.value.
+Rows = tuple[np.ndarray, np.ndarray, np.ndarray]
+# The argument for the weights of so many rows, a copy; ones where there are none, but needed.
+WeightsOf = Callable[[np.ndarray, int], dict[str, np.ndarray]]
 
 
-class MetricForm(NamedTuple):
-    """How a metric is called."""
-
-    is_scorer: bool  # with (estimator, X, y) and not with (y_true, y_pred)
-    weight: str = ""  # name of the parameter that takes weights; empty if there is none
-    needs_weight: bool = False  # whether that has no default
-
-    def weights(self, weight: np.ndarray, n_rows: int) -> dict[str, np.ndarray]:
-        """Return the argument for the weights, a copy; ones where there are none, but needed."""
-        if self.weight and len(weight) > 0:
-            return {self.weight: weight.copy()}
-        return {self.weight: np.ones(n_rows)} if self.needs_weight else {}
+def check_names(eval_metric: Any, targets: Targets, loss: Loss) -> None:
+    """Raise ValueError for a name that is unknown, though there is nothing to compute it of."""
+    one_or_more = eval_metric if isinstance(eval_metric, list | tuple) else [eval_metric]
+    names = [name for name in one_or_more if isinstance(name, str)]
+    nothing = (np.empty(0), np.empty((loss.n_outputs, 0)), np.empty(0))
+    if names:
+        resolve_metrics(names, targets, loss, start=nothing)
 
 
-def form_of(metric: Callable[..., Any], name: str) -> MetricForm:
-    """Return the form of a callable; TypeError if its parameters are those of none."""
+def resolve_metrics(eval_metric: Any, targets: Targets, loss: Loss, *, start: Rows) -> list[Metric]:
+    """Return the metrics that the user means, in the same order.
+
+    None is the loss's default. A name is a metric of ours, or a scikit-learn scorer. A callable of
+    three parameters is a scorer, called with (estimator, X, y), which sees predictions but no
+    features. One of two is a function (y_true, y_pred), with the user's labels or targets, and
+    predictions, probabilities of ``classes_[1]``, or for more than two classes, or several labels,
+    of all of them. Weights are passed to what has one parameter more, ones if it must have some; a
+    function without is not weighted. If there is one class only, what cannot be computed is NaN.
+
+    `targets` decide what raw scores mean, the loss the default and the parameters of metrics that
+    name none. `start` is ``(y, raw_score, weight)`` of the validation rows before the first round:
+    each function is called with them once, so that what fails fails before the training, and a
+    function that returns ``(name, value, is_higher_better)`` tells its direction.
+
+    ValueError for an unknown name, which says what was possible; two metrics of one name; a
+    function that gives no number, or of classes cannot take probabilities. TypeError for a function
+    of other parameters.
+    """
+    outputs = _Outputs(targets, loss)
+    if eval_metric is None and loss.own_metrics:
+        return [loss.own_metrics[0]]
+    if eval_metric is None:
+        default = default_metric(targets.task, loss.name, loss.of_metrics)
+        return [_registered(default, outputs, start)]
+    chosen = list(eval_metric) if isinstance(eval_metric, list | tuple) else [eval_metric]
+    if not chosen:
+        raise ValueError("eval_metric=[] is empty: name a metric, or give None for the default")
+    metrics = [_resolve(one, outputs, start) for one in chosen]
+    if targets.is_constant:
+        metrics = [metric._replace(function=_or_nan(metric.function)) for metric in metrics]
+    names = [metric.name for metric in metrics]
+    for name in names:
+        if names.count(name) > 1:
+            raise ValueError(
+                f"eval_metric has two metrics called {name!r}: leave one out, or give functions "
+                "a __name__ of their own"
+            )
+    return metrics
+
+
+class _Outputs(NamedTuple):
+    """What turns targets and raw scores into what users know."""
+
+    targets: Targets
+    loss: Loss
+
+    def predict(self, raw_score: np.ndarray) -> np.ndarray:
+        """Return predictions, probabilities of the second of two classes, or of all classes."""
+        if self.targets.task == "binary":
+            return self.loss.probabilities(raw_score)[:, 1]
+        return self.targets.link(self.loss)(raw_score)
+
+
+def _resolve(given: Any, outputs: _Outputs, start: Rows) -> Metric:
+    """Return what is meant by one name or callable."""
+    if callable(given):
+        name = _name_of(given)
+        is_scorer, weights_of = form_of(given, name)
+        if is_scorer:
+            return _from_scorer(given, weights_of, name, outputs)
+        return _from_function(given, weights_of, name, outputs, start)
+    if not isinstance(given, str):
+        raise ValueError(
+            f"eval_metric={given!r}: a metric must be a name, a scikit-learn scorer or a function "
+            "(y_true, y_pred) -> number"
+        )
+    own = {metric.name: metric for metric in outputs.loss.own_metrics}
+    if given in own:
+        return own[given]
+    other_names: list[str] = []
+    if not is_metric_name(given):
+        from sklearn.metrics import get_scorer, get_scorer_names  # most fits do without
+
+        other_names = get_scorer_names()
+        if given in other_names:
+            scorer = get_scorer(given)
+            return _from_scorer(scorer, form_of(scorer, given)[1], given, outputs)
+    parameters = outputs.loss.of_metrics
+    try:
+        metric = find_metric(given, outputs.targets.task, parameters, [*own, *other_names])
+    except ValueError as error:
+        raise ValueError(f"{error}; or a name of sklearn.metrics.get_scorer_names()") from None
+    return _registered(metric, outputs, start)
+
+
+def _registered(metric: Metric, outputs: _Outputs, start: Rows) -> Metric:
+    """Return a metric of the registry for raw scores; without formula if that cannot read them."""
+    metric.check_targets(start[0])
+    is_compiled = metric.formula is not None and can_read(metric.formula, outputs.loss.link)
+    return metric._replace(predict=outputs.predict, formula=metric.formula if is_compiled else None)
+
+
+def _from_scorer(
+    scorer: Callable[..., Any], weights_of: WeightsOf, name: str, outputs: _Outputs
+) -> Metric:
+    def function(y: np.ndarray, raw_score: np.ndarray, weight: np.ndarray) -> float:
+        is_classifier = isinstance(outputs.targets, ClassTargets | LabelTargets)
+        kind = ScoredClassifier if is_classifier else ScoredRegressor
+        estimator = kind(raw_score, outputs.targets, outputs.loss)
+        weights = weights_of(weight, len(y))
+        try:
+            score = scorer(estimator, ValidationRows(len(y)), outputs.targets.decode(y), **weights)
+        except TypeError as error:
+            # a scorer made by make_scorer takes weights, but its function perhaps does not
+            if not weights or "sample_weight" not in str(error):
+                raise
+            raise TypeError(
+                f"eval_metric: the scorer {name!r} takes no sample_weight, and the validation rows "
+                "have weights; to go without them, give a function (estimator, X, y) that calls it"
+            ) from error
+        except ValueError as error:  # a class that the rows do not have, for one
+            raise ValueError(
+                f"eval_metric: the scorer {name!r} failed on the validation rows: {error} Choose "
+                "another eval_metric, or other validation rows, X_val and y_val"
+            ) from error
+        return _number(name, score)
+
+    return Metric(name, True, function)
+
+
+def _from_function(
+    given: Callable[..., Any], weights_of: WeightsOf, name: str, outputs: _Outputs, start: Rows
+) -> Metric:
+    targets = outputs.targets
+
+    def result(y: np.ndarray, prediction: np.ndarray, weight: np.ndarray) -> Any:
+        # copies: whatever the function does to them, the training goes on undisturbed
+        return given(targets.decode(y), np.array(prediction), **weights_of(weight, len(y)))
+
+    y, raw_score, weight = start
+    try:
+        first = result(y, outputs.predict(raw_score), weight)
+    except AttributeError as error:
+        if "get_label" not in str(error):
+            raise
+        raise TypeError(
+            f"eval_metric: the function {name!r} is for XGBoost's or LightGBM's native interface "
+            f"({error}): a metric must be {FORMS}"
+        ) from error
+    except ValueError as error:
+        first = math.nan
+        if targets.task == "regression" and not targets.is_constant:
+            raise
+        if not targets.is_constant:
+            # f1_score for one; scikit-learn speaks of continuous targets, which the user has not
+            raise ValueError(
+                f"eval_metric: the function {name!r} failed on probabilities, which it is given "
+                f"for y_pred: {error}. If it needs predicted labels, give make_scorer({name}), or "
+                "the name of a scikit-learn scorer"
+            ) from error
+    is_triple = isinstance(first, tuple) and len(first) == 3
+    name, greater_is_better = (
+        (str(first[0]), bool(first[2])) if is_triple else (name, name.endswith("_score"))
+    )
+
+    def function(y: np.ndarray, prediction: np.ndarray, weight: np.ndarray) -> float:
+        found = result(y, prediction, weight)
+        return _number(name, found[1] if is_triple else found)
+
+    if not targets.is_constant:
+        _number(name, first[1] if is_triple else first)
+    return Metric(name, greater_is_better, function, outputs.predict)
+
+
+def _or_nan(function: Function) -> Function:
+    """Return the function with NaN where it is not defined."""
+
+    def function_or_nan(y: np.ndarray, scores: np.ndarray, weight: np.ndarray) -> float:
+        try:
+            return function(y, scores, weight)
+        except ValueError:
+            return math.nan
+
+    return function_or_nan
+
+
+def _number(name: str, value: Any) -> float:
+    """Return the value as a float; ValueError if it is no number."""
+    if not isinstance(value, Real) or math.isnan(value):
+        raise ValueError(
+            f"the metric {name!r} gave {value!r}: it must be one real number, and not NaN; choose "
+            "another eval_metric, or other validation rows, X_val and y_val"
+        )
+    return float(value)
+
+
+def _name_of(function: Callable[..., Any]) -> str:
+    while isinstance(function, partial):
+        function = function.func
+    return getattr(function, "__name__", None) or repr(function)
+
+
+def form_of(metric: Callable[..., Any], name: str) -> tuple[bool, WeightsOf]:
+    """Return whether a callable is a scorer, (estimator, X, y), and what makes its weights.
+
+    TypeError if it can be called in neither form.
+    """
     try:
         signature = inspect.signature(metric)
     except ValueError:  # some functions written in C have no signature
-        return MetricForm(is_scorer=False)
+        return False, lambda weight, n_rows: {}
     parameters = list(signature.parameters.values())
     required = [p for p in parameters if p.default is p.empty and p.kind in _BY_POSITION]
     is_of_targets = bool(required) and required[0].name.startswith("y")
-    weight = next((p for p in parameters if p.name in _NAMES_OF_WEIGHTS), None)
-    if weight is None and is_of_targets and len(required) == 3:
-        weight = required[2]
-    n_others = len(required) - (weight in required)
-    is_scorer = not is_of_targets and (n_others == 3 or _is_called_estimator(parameters))
-    form = MetricForm(is_scorer)
-    if weight is not None:
-        form = MetricForm(is_scorer, weight.name, weight.default is weight.empty)
+    taken = next((p for p in parameters if p.name in _NAMES_OF_WEIGHTS), None)
+    if taken is None and is_of_targets and len(required) == 3:
+        taken = required[2]
+    n_others = len(required) - (taken in required)
+    # a scorer that needs no y, or knows its own, is told by the name of its first parameter
+    is_called_estimator = bool(parameters) and parameters[0].name == "estimator"
+    is_scorer = not is_of_targets and (n_others == 3 or is_called_estimator)
+
+    def weights_of(weight: np.ndarray, n_rows: int) -> dict[str, np.ndarray]:
+        if taken is None or (len(weight) == 0 and taken.default is not taken.empty):
+            return {}
+        return {taken.name: weight.copy() if len(weight) > 0 else np.ones(n_rows)}
+
     arguments = ("estimator", "X", "y") if is_scorer else ("y_true", "y_pred")
     try:
-        signature.bind(*arguments, **form.weights(np.ones(1), 1))
+        signature.bind(*arguments, **weights_of(np.ones(1), 1))
     except TypeError as error:
         raise TypeError(
             f"eval_metric: {name}{signature} cannot be called ({error}): it must be {FORMS}"
         ) from None
-    return form
+    return is_scorer, weights_of
 
 
-_BY_POSITION = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-
-
-def _is_called_estimator(parameters: list[inspect.Parameter]) -> bool:
-    """Whether the first parameter is: of a scorer that needs no y, or knows its own."""
-    return bool(parameters) and parameters[0].name == "estimator"
-
+# --- what scorers see
 
 _NO_FEATURES = (
     "a scorer given as eval_metric sees the predictions of all validation rows, not their "
@@ -146,240 +343,3 @@ class ScoredClassifier(ClassifierMixin, _ScoredEstimator):
     def predict(self, X: Any) -> np.ndarray:
         """Return the most probable class of each row, or which labels are likelier than not."""
         return self.targets.labels(self._raw_scores(X))
-
-
-def scored_estimator(raw_score: np.ndarray, targets: Targets, loss: Loss) -> _ScoredEstimator:
-    """Return an estimator that has predicted these raw scores, shape (n_outputs, n_samples)."""
-    is_classifier = isinstance(targets, ClassTargets | LabelTargets)
-    kind = ScoredClassifier if is_classifier else ScoredRegressor
-    return kind(raw_score, targets, loss)
-
-
-# Targets or numbers of classes, raw scores, weights: the arguments of RoundMetric.value.
-Rows = tuple[np.ndarray, np.ndarray, np.ndarray]
-
-
-class _Outputs(NamedTuple):
-    """What turns targets and raw scores into what users know."""
-
-    targets: Targets
-    loss: Loss
-
-    def prediction(self, raw_score: np.ndarray) -> np.ndarray:
-        """Return predictions, probabilities of the second of two classes, or of all classes."""
-        if self.targets.task == "binary":
-            return self.loss.probabilities(raw_score)[:, 1]
-        return self.targets.link(self.loss)(raw_score)
-
-
-def resolve_metrics(
-    eval_metric: Any, targets: Targets, loss: Loss, *, start: Rows
-) -> list[RoundMetric]:
-    """Return the metrics that the user means, in the same order.
-
-    Parameters
-    ----------
-    eval_metric : None, str, callable or list of str and callable
-        None: the loss's default. A name: of a metric of ours, or of a scikit-learn scorer. A
-        callable of three parameters: a scorer, called with (estimator, X, y), which sees
-        predictions but no features. Of two: a function (y_true, y_pred), with the user's labels or
-        targets, and predictions, probabilities of ``classes_[1]``, or for more than two classes, or
-        several labels, of all of them. Weights are passed to what has one parameter more, ones if
-        it must have some; a function without is not weighted. If there is one class only, what
-        cannot be computed is NaN.
-    targets : Targets
-        Decide what raw scores mean.
-    loss : Loss
-        Decides the default, and the parameters of metrics that name none.
-    start : tuple of ndarray
-        ``(y, raw_score, weight)`` of the validation rows before the first round. Each function is
-        called with them once, so that what fails fails before the training, and a function that
-        returns ``(name, value, is_higher_better)`` tells its direction.
-
-    Raises
-    ------
-    ValueError
-        For an unknown name, which says what was possible; two metrics of one name; a function that
-        gives no number, or of classes cannot take probabilities.
-    TypeError
-        For a function of other parameters.
-    """
-    outputs = _Outputs(targets, loss)
-    if eval_metric is None and loss.own_metrics:
-        return [_own(next(iter(loss.own_metrics)), loss)]
-    if eval_metric is None:
-        default = default_metric(targets.task, loss.name, outputs.loss.of_metrics)
-        return [_registered(default, outputs, start)]
-    chosen = list(eval_metric) if isinstance(eval_metric, list | tuple) else [eval_metric]
-    if not chosen:
-        raise ValueError("eval_metric=[] is empty: name a metric, or give None for the default")
-    metrics = [_resolve(one, outputs, start) for one in chosen]
-    if targets.is_constant:
-        metrics = [metric._replace(value=_or_nan(metric.value)) for metric in metrics]
-    names = [metric.name for metric in metrics]
-    for name in names:
-        if names.count(name) > 1:
-            raise ValueError(
-                f"eval_metric has two metrics called {name!r}: leave one out, or give functions "
-                "a __name__ of their own"
-            )
-    return metrics
-
-
-def check_names(eval_metric: Any, targets: Targets, loss: Loss) -> None:
-    """Raise ValueError for a name that is unknown, though there is nothing to compute it of."""
-    one_or_more = eval_metric if isinstance(eval_metric, list | tuple) else [eval_metric]
-    names = [name for name in one_or_more if isinstance(name, str)]
-    nothing = (np.empty(0), np.empty((loss.n_outputs, 0)), np.empty(0))
-    resolve_metrics(names or None, targets, loss, start=nothing)
-
-
-def _resolve(given: Any, outputs: _Outputs, start: Rows) -> RoundMetric:
-    if isinstance(given, str):
-        return _named(given, outputs, start)
-    if not callable(given):
-        raise ValueError(
-            f"eval_metric={given!r}: a metric must be a name, a scikit-learn scorer or a function "
-            "(y_true, y_pred) -> number"
-        )
-    name = _name_of(given)
-    form = form_of(given, name)
-    if form.is_scorer:
-        return _from_scorer(given, form, name, outputs)
-    return _from_function(given, form, name, outputs, start)
-
-
-def _named(name: str, outputs: _Outputs, start: Rows) -> RoundMetric:
-    own_names = list(outputs.loss.own_metrics)
-    if name in own_names:
-        return _own(name, outputs.loss)
-    other_names: list[str] = []
-    if not is_metric_name(name):
-        from sklearn.metrics import get_scorer, get_scorer_names  # most fits do without
-
-        other_names = get_scorer_names()
-        if name in other_names:
-            scorer = get_scorer(name)
-            return _from_scorer(scorer, form_of(scorer, name), name, outputs)
-    try:
-        metric = find_metric(
-            name, outputs.targets.task, outputs.loss.of_metrics, [*own_names, *other_names]
-        )
-    except ValueError as error:
-        raise ValueError(f"{error}; or a name of sklearn.metrics.get_scorer_names()") from None
-    return _registered(metric, outputs, start)
-
-
-def _own(name: str, loss: Loss) -> RoundMetric:
-    mean_loss, value = loss.own_metrics[name]
-    return RoundMetric(name, False, mean_loss, value)
-
-
-def _registered(metric: Metric, outputs: _Outputs, start: Rows) -> RoundMetric:
-    def value(y: np.ndarray, raw_score: np.ndarray, weight: np.ndarray) -> float:
-        return metric.function(y, outputs.prediction(raw_score), weight)
-
-    metric.check_targets(start[0])
-    mean_loss = metric.mean_loss_of(outputs.loss.link)
-    return RoundMetric(metric.name, metric.greater_is_better, mean_loss, value)
-
-
-def _from_scorer(
-    scorer: Callable[..., Any], form: MetricForm, name: str, outputs: _Outputs
-) -> RoundMetric:
-
-    def value(y: np.ndarray, raw_score: np.ndarray, weight: np.ndarray) -> float:
-        estimator = scored_estimator(raw_score, outputs.targets, outputs.loss)
-        weights = form.weights(weight, len(y))
-        try:
-            score = scorer(estimator, ValidationRows(len(y)), outputs.targets.decode(y), **weights)
-        except TypeError as error:
-            # a scorer made by make_scorer takes weights, but its function perhaps does not
-            if not weights or "sample_weight" not in str(error):
-                raise
-            raise TypeError(
-                f"eval_metric: the scorer {name!r} takes no sample_weight, and the validation rows "
-                "have weights; to go without them, give a function (estimator, X, y) that calls it"
-            ) from error
-        except ValueError as error:  # a class that the rows do not have, for one
-            raise ValueError(
-                f"eval_metric: the scorer {name!r} failed on the validation rows: {error} Choose "
-                "another eval_metric, or other validation rows, X_val and y_val"
-            ) from error
-        return _number(name, score)
-
-    return RoundMetric(name, True, None, value)
-
-
-def _from_function(
-    function: Callable[..., Any], form: MetricForm, name: str, outputs: _Outputs, start: Rows
-) -> RoundMetric:
-    def result(y: np.ndarray, raw_score: np.ndarray, weight: np.ndarray) -> Any:
-        # copies: whatever the function does to them, the training goes on undisturbed
-        prediction = np.array(outputs.prediction(raw_score))
-        return function(outputs.targets.decode(y), prediction, **form.weights(weight, len(y)))
-
-    first = _first_result(result, name, outputs, start)
-    is_triple = isinstance(first, tuple) and len(first) == 3
-    name, greater_is_better = (
-        (str(first[0]), bool(first[2])) if is_triple else (name, name.endswith("_score"))
-    )
-
-    def value(y: np.ndarray, raw_score: np.ndarray, weight: np.ndarray) -> float:
-        found = result(y, raw_score, weight)
-        return _number(name, found[1] if is_triple else found)
-
-    if not outputs.targets.is_constant:
-        _number(name, first[1] if is_triple else first)
-    return RoundMetric(name, greater_is_better, None, value)
-
-
-def _first_result(result: Callable[..., Any], name: str, outputs: _Outputs, start: Rows) -> Any:
-    try:
-        return result(*start)
-    except AttributeError as error:
-        if "get_label" not in str(error):
-            raise
-        raise TypeError(
-            f"eval_metric: the function {name!r} is for XGBoost's or LightGBM's native interface "
-            f"({error}): a metric must be {FORMS}"
-        ) from error
-    except ValueError as error:
-        if outputs.targets.is_constant:
-            return math.nan
-        if outputs.targets.task == "regression":
-            raise
-        # f1_score for one; scikit-learn speaks of continuous targets, which the user has none of
-        raise ValueError(
-            f"eval_metric: the function {name!r} failed on probabilities, which it is given for "
-            f"y_pred: {error}. If it needs predicted labels, give make_scorer({name}), or the name "
-            "of a scikit-learn scorer"
-        ) from error
-
-
-def _or_nan(value: Function) -> Function:
-    """Return the metric with NaN where it is not defined."""
-
-    def value_or_nan(y: np.ndarray, raw_score: np.ndarray, weight: np.ndarray) -> float:
-        try:
-            return value(y, raw_score, weight)
-        except ValueError:
-            return math.nan
-
-    return value_or_nan
-
-
-def _number(name: str, value: Any) -> float:
-    """Return the value as a float; ValueError if it is no number."""
-    if not isinstance(value, Real) or math.isnan(value):
-        raise ValueError(
-            f"the metric {name!r} gave {value!r}: it must be one real number, and not NaN; choose "
-            "another eval_metric, or other validation rows, X_val and y_val"
-        )
-    return float(value)
-
-
-def _name_of(function: Callable[..., Any]) -> str:
-    while isinstance(function, partial):
-        function = function.func
-    return getattr(function, "__name__", None) or repr(function)

@@ -45,9 +45,9 @@ from sklboost.estimators.predict.fitted_model import (
 )
 from sklboost.estimators.progress import progress_callbacks
 from sklboost.inspection.nested_subtrees import pruning_path
-from sklboost.objectives.derivative_checks import FaultyRowError
+from sklboost.objectives.custom import FaultyRowError
 from sklboost.objectives.loss import Loss
-from sklboost.objectives.metric import RoundMetric
+from sklboost.objectives.metric import Metric
 from sklboost.tree.predict import pickling  # noqa: F401, tells pickle of models
 from sklboost.tree.predict.assembly import assemble_model
 from sklboost.tree.predict.trees import no_trees, trees_of
@@ -364,7 +364,7 @@ def metrics_before(request: FitRequest, task: FitTask) -> list[float]:
         apart = 1e-6 * np.linspace(0.0, 1.0, len(last.y)) * (1.0 + np.abs(last.raw_score))
         moved = last.raw_score + apart
     return [
-        metric.value(last.y, moved if metric.mean_loss is None else last.raw_score, last.weight)
+        metric.value(last.y, moved if metric.formula is None else last.raw_score, last.weight)
         for metric in schedule.metrics
     ]
 
@@ -467,7 +467,7 @@ def _schedule(request: FitRequest, task: FitTask, base_score: np.ndarray, begin:
         )
         for name, rows in task.validation.items()
     ]
-    metrics: list[RoundMetric] = []
+    metrics: list[Metric] = []
     if validation:
         last = validation[-1]
         metrics = resolve_metrics(

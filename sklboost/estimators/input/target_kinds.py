@@ -29,9 +29,8 @@ from sklboost.estimators.input.weights import (
 )
 from sklboost.estimators.parameters.distributions import DistributionParameters
 from sklboost.estimators.parameters.groups import ClassifierParameters, Parameters
-from sklboost.objectives.distributions import find_distribution
 from sklboost.objectives.loss import Loss
-from sklboost.objectives.registry import make_loss
+from sklboost.objectives.registry import find_distribution, make_loss
 
 
 class Targets(ABC):

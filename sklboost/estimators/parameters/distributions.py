@@ -8,7 +8,7 @@ from sklboost.estimators.parameters.groups import (
     without_regression_losses,
 )
 from sklboost.estimators.parameters.rules import one_of, parameter, redeclared, unused
-from sklboost.objectives.distributions import DISTRIBUTIONS
+from sklboost.objectives.registry import DISTRIBUTIONS
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -23,7 +23,7 @@ from sklboost.inspection.page.contents import (
     importances_of_splits,
     model_contents,
 )
-from sklboost.objectives.links import predictions_of
+from sklboost.objectives.domains import predictions_of
 
 # Rows that are shown if it is not said which.
 _FIRST_ROWS = 20

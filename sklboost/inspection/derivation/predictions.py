@@ -7,13 +7,13 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import expit
 
 from sklboost.engine.model import LinearLeaves, Model
 from sklboost.inspection.derivation.derivation import Derivation, Line, Section, Step, given, number
 from sklboost.inspection.derivation.grown_tree import grown_tree
 from sklboost.inspection.derivation.names import ModelNames
 from sklboost.inspection.derivation.nodes import NodeOutput
-from sklboost.objectives.links import chances
 
 _MOST_TREES, _MOST_FEATURES, _MOST_OTHERS = 3, 4, 4
 
@@ -240,7 +240,7 @@ def _start(row: Row, scores: _Scores, names: ModelNames) -> Section:
 
 
 def _chance(log_odds: float) -> float:
-    return float(chances(np.array(log_odds)))
+    return float(expit(log_odds))
 
 
 def _tree_section(

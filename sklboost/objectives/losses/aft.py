@@ -216,12 +216,7 @@ def _fill_hazards(log_times, raw_score, parameters, hazards):
 class AcceleratedFailureTime(Loss):
     """The likelihood of times of which bounds are known; predictions are ``-E log T``, the risk.
 
-    Parameters
-    ----------
-    distribution : {"normal", "logistic", "extreme"}
-        Of the noise.
-    scale : float
-        Of the noise.
+    `distribution`, one of `DISTRIBUTIONS`, and `scale` are of the noise.
     """
 
     name = "survival:aft"

@@ -1,11 +1,10 @@
 """Losses of two classes and of several."""
 
 from functools import partial
-from typing import Any
 
 import numpy as np
 
-from sklboost.engine.compiling import inlined, kernel, made_kernel
+from sklboost.engine.compiling import inlined, kernel
 from sklboost.engine.elementary import exp_of_negative, log, log_of_one_plus
 from sklboost.objectives.blocks import (
     BLOCK_ROWS,
@@ -14,10 +13,9 @@ from sklboost.objectives.blocks import (
     Formula,
     derivatives_by_block,
 )
-from sklboost.objectives.domains import SHARES, check_labels
-from sklboost.objectives.links import SOFTMAX, shares
+from sklboost.objectives.domains import SHARES, SOFTMAX, predictions_of, refuse_first
 from sklboost.objectives.loss import Loss, RowLoss, by_rows
-from sklboost.objectives.means import losses_of_rows
+from sklboost.objectives.metric import losses_of_rows
 from sklboost.objectives.start_values import (
     find_constants,
     known_means,
@@ -107,7 +105,10 @@ class _LabelLoss(RowLoss):
 
     def check_targets(self, y: np.ndarray, name: str) -> None:
         """Raise ValueError for a target that is neither 0 nor 1."""
-        check_labels(y, name, self.name)
+        is_other = ~np.isnan(y) & (y != 0.0) & (y != 1.0)
+        remedy = "for probabilities choose 'binary:logistic'"
+        why = f"objective={self.name!r} needs targets 0 and 1; {remedy}"
+        refuse_first(is_other, y, name, why)
 
 
 class FocalLoss(_LabelLoss):
@@ -266,42 +267,35 @@ def _add_terms(scores, largest, terms, total):
         total[row] += term
 
 
-def softmax_values(change: Any, name: str) -> Any:
-    """Make the block that fills ``log(sum of e^z_k) - z_y``; `change` gives z of a score."""
-    fill_largest = largest_scores(change, name)
-
-    def fill_softmax_values(rows, output, y, raw_score, parameters, scratch):
-        n_rows = rows[1] - rows[0]
-        targets, losses = y[0, rows[0] : rows[1]], scratch[0, :n_rows]
-        largest, others = scratch[1, :n_rows], scratch[2, :n_rows]
-        fill_largest(rows, raw_score, largest)
-        # the largest has the term 1: what is left is the sum of the others' terms
-        others[:] = -1.0
-        losses[:] = 0.0
-        for class_ in range(raw_score.shape[0]):
-            scores, number = raw_score[class_, rows[0] : rows[1]], float(class_)
-            for row in range(len(targets)):
-                below = largest[row] - change(scores[row])
-                others[row] += exp_of_negative(-below)
-                losses[row] += below if targets[row] == number else 0.0
+@kernel
+def softmax_values(rows, output, y, raw_score, parameters, scratch):
+    """Fill ``log(sum of e^z_k) - z_y`` of the rows ``[start, stop)``."""
+    n_rows = rows[1] - rows[0]
+    targets, losses = y[0, rows[0] : rows[1]], scratch[0, :n_rows]
+    largest, others = scratch[1, :n_rows], scratch[2, :n_rows]
+    fill_largest(rows, raw_score, largest)
+    # the largest has the term 1: what is left is the sum of the others' terms
+    others[:] = -1.0
+    losses[:] = 0.0
+    for class_ in range(raw_score.shape[0]):
+        scores, number = raw_score[class_, rows[0] : rows[1]], float(class_)
         for row in range(len(targets)):
-            losses[row] += log_of_one_plus(max(others[row], 0.0))
-        return NO_FAULT
+            below = largest[row] - scores[row]
+            others[row] += exp_of_negative(-below)
+            losses[row] += below if targets[row] == number else 0.0
+    for row in range(len(targets)):
+        losses[row] += log_of_one_plus(max(others[row], 0.0))
+    return NO_FAULT
 
-    return made_kernel(fill_softmax_values, name)
 
-
-def largest_scores(change: Any, name: str) -> Any:
-    """Make a kernel that fills the largest changed score of each row."""
-
-    def fill_largest(rows, raw_score, largest):
-        largest[:] = -np.inf
-        for class_ in range(raw_score.shape[0]):
-            scores = raw_score[class_, rows[0] : rows[1]]
-            for row in range(len(largest)):
-                largest[row] = max(largest[row], change(scores[row]))
-
-    return made_kernel(fill_largest, name)
+@kernel
+def fill_largest(rows, raw_score, largest):
+    """Fill the largest raw score of each of the rows ``[start, stop)``."""
+    largest[:] = -np.inf
+    for class_ in range(raw_score.shape[0]):
+        scores = raw_score[class_, rows[0] : rows[1]]
+        for row in range(len(largest)):
+            largest[row] = max(largest[row], scores[row])
 
 
 def _is_of_class(number: int, codes: np.ndarray) -> np.ndarray:
@@ -331,10 +325,7 @@ class Softmax(Loss):
         self.n_outputs = n_outputs
         self.parameters = np.zeros(n_outputs)
 
-    @staticmethod
-    def formula(**changes: Any) -> Formula:
-        """Return the loss of a row for metrics; `changes` are fields of a Formula."""
-        return Formula(softmax_values, SOFTMAX, is_of_classes=True)._replace(**changes)
+    formula = Formula(softmax_values, SOFTMAX, is_block=True)
 
     def gradients(self, y: np.ndarray, raw_score: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return gradient and hessian of each output."""
@@ -349,7 +340,7 @@ class Softmax(Loss):
 
     def value(self, y: np.ndarray, raw_score: np.ndarray, weight: np.ndarray) -> float:
         """Return the mean of ``-log`` of the probability of what happened."""
-        (losses,) = losses_of_rows(self.formula(), self.parameters, y, raw_score)
+        (losses,) = losses_of_rows(self.formula, self.parameters, y, raw_score)
         return weighted_mean(losses, weight)
 
 
@@ -359,8 +350,8 @@ _log_loss_derivatives, _log_loss_value = LogLoss.derivatives, LogLoss.row_value
 class OneVsRest(RowLoss):
     """For each of K classes the log loss of being it or not; targets are 0 to K - 1.
 
-    Output k is the log-odds of class k and does not look at the others. Probabilities are those of
-    the outputs over their sum. LightGBM calls it multiclassova.
+    Output k is the log-odds of class k and does not look at the others. Probabilities are the
+    outputs' over their sum. LightGBM calls it multiclassova.
     """
 
     name = "multi:onevsrest"
@@ -373,7 +364,7 @@ class OneVsRest(RowLoss):
     @staticmethod
     @inlined
     def derivatives(y, z, class_):
-        """Return those of the log loss of being of this class."""
+        """Return the derivatives of the log loss of being of this class."""
         return _log_loss_derivatives(1.0 if y == class_ else 0.0, z, class_)
 
     @staticmethod
@@ -393,6 +384,6 @@ class OneVsRest(RowLoss):
         """Return the probabilities of the classes, shape (n_samples, n_classes)."""
         # logarithms first: where no class is likely, all their probabilities could round to 0
         logarithms = -np.logaddexp(0.0, -raw_score)
-        return by_rows(shares(logarithms))
+        return by_rows(predictions_of(SOFTMAX, logarithms))
 
     probabilities = predictions

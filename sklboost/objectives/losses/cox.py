@@ -55,7 +55,7 @@ class RiskSets(NamedTuple):
     # int64, shape (n_samples,): the rows, sorted by these
     by_last: np.ndarray
     by_before: np.ndarray
-    # int64, shape (n_steps + 1,): where those of a step begin
+    # int64, shape (n_steps + 1,): where the rows of a step begin
     last_starts: np.ndarray
     before_starts: np.ndarray
     strata: np.ndarray  # int64, shape (n_strata + 1,): where the steps of a stratum begin
@@ -73,6 +73,91 @@ class Hazards(NamedTuple):
     # (Efron)
     tied: np.ndarray
     tops: np.ndarray  # float64, shape (n_strata,): the largest raw scores
+
+
+class Cox(Loss):
+    """The partial likelihood; predictions are logarithms of hazard ratios.
+
+    Gradients are of the sum over all events. With H the sum of D / S over the event times at
+    which row i is at risk, they are ``w (e^f H - [event])``. The hessian is the bound ``w e^f H``
+    of the second derivative, which is less by the sum of ``(w e^f / S)^2 D``: as a rule little, and
+    a part in which a row of weight 2 is not the row twice.
+
+    `ties` is ``"breslow"`` or ``"efron"``.
+    """
+
+    name = "survival:cox"
+    n_targets = 4
+    takes_weight = True
+    hessian_is_bound = True
+    # A hazard is to its logarithm what a mean count is: see `Poisson`.
+    largest_step = 2.0
+
+    def __init__(self, ties: str = "breslow"):
+        self.ties = ties
+        self.can_repeat = ties == "breslow"  # copies of an event are tied
+        self.made_of = {"ties": ties}
+
+    def hazards(
+        self, risk: RiskSets, raw_score: np.ndarray, weight: np.ndarray
+    ) -> tuple[Hazards, float]:
+        """Return the hazards, and the loss as a sum; scores have shape (1, n_samples)."""
+        n_steps, n_strata = len(risk.times), len(risk.strata) - 1
+        hazards = Hazards(np.empty((2, n_steps)), np.empty(n_steps), np.empty(n_strata))
+        loss = _add_hazards(risk, raw_score[0], weight, self.ties == "efron", hazards)
+        return hazards, float(loss)
+
+    def prepare(
+        self, team: ThreadTeam, y: np.ndarray, weight: np.ndarray, seed: int
+    ) -> FillDerivatives:
+        """Sort the rows, and return what fills the derivatives of a round."""
+        risk = risk_sets(y)
+
+        def fill(
+            round_: int, raw_score: np.ndarray, gradient: np.ndarray, hessian: np.ndarray
+        ) -> None:
+            hazards, _ = self.hazards(risk, raw_score, weight)
+            # rows that are never at risk have none
+            gradient[:], hessian[:] = 0.0, LEAST_HESSIAN
+            _fill_derivatives(risk, raw_score[0], hazards, gradient[0], hessian[0])
+
+        return fill
+
+    def gradients(
+        self, y: np.ndarray, raw_score: np.ndarray, weight: np.ndarray | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return gradient and hessian of the sum over all events, weight included."""
+        weight = np.empty(0) if weight is None else weight
+        both = np.empty((2, *raw_score.shape), np.float32)
+        with ThreadTeam(1) as team:
+            self.prepare(team, y, weight, 0)(0, raw_score, both[0], both[1])
+        gradient, hessian = both * (weight if len(weight) else 1.0)
+        return gradient, hessian
+
+    def check_targets(self, y: np.ndarray, name: str) -> None:
+        """Raise ValueError for bounds that are neither equal nor without end."""
+        time, upper = y[:, _TIME], y[:, _UPPER]
+        refuse_first(
+            (upper != time) & (upper < np.inf),
+            *(upper, f"upper bound of {name}"),
+            f"objective={self.name!r} needs times of events, or of right censoring",
+        )
+
+    def needs(self, y: np.ndarray) -> dict[str, np.ndarray]:
+        """Return the strata of the rows that had an event."""
+        return {"event": np.where(y[:, _UPPER] < np.inf, y[:, _STRATUM], np.nan)}
+
+    def value(self, y: np.ndarray, raw_score: np.ndarray, weight: np.ndarray) -> float:
+        """Return the negative logarithm of the partial likelihood per event; NaN without any."""
+        risk = risk_sets(y)
+        _, loss = self.hazards(risk, raw_score, weight)
+        events = weight[risk.is_event].sum() if len(weight) else risk.is_event.sum()
+        return loss / float(events) if events > 0 else math.nan
+
+
+def make_cox(_: int, parameters: Mapping[str, Any]) -> Cox:
+    """Make the loss of an estimator's parameters."""
+    return Cox(parameters.get("ties", "breslow"))
 
 
 def risk_sets(y: np.ndarray) -> RiskSets:
@@ -97,20 +182,6 @@ def risk_sets(y: np.ndarray) -> RiskSets:
         np.array(strata),
         np.concatenate(times),
     )
-
-
-@inlined
-def _add(total, rest, value):
-    """Return a sum and what rounding has cost it so far, with a value more (Knuth's two-sum)."""
-    added = total + value
-    part = added - total
-    return added, rest + ((total - (added - part)) + (value - part))
-
-
-@inlined
-def _below(score, top):
-    """Return ``e^(score - top)``."""
-    return exp(max(score - top, _DEEPEST))
 
 
 @kernel
@@ -187,88 +258,15 @@ def _fill_derivatives(risk, raw_score, hazards, gradient, hessian):
             hessian[row] = limited(expected, LEAST_HESSIAN)
 
 
-class Cox(Loss):
-    """The partial likelihood; predictions are logarithms of hazard ratios.
-
-    Gradients are those of the sum over all events. With H the sum of D / S over the event times at
-    which row i is at risk, they are ``w (e^f H - [event])``. The hessian is the bound ``w e^f H``
-    of the second derivative, which is less by the sum of ``(w e^f / S)^2 D``: as a rule little, and
-    a part in which a row of weight 2 is not the row twice.
-
-    Parameters
-    ----------
-    ties : {"breslow", "efron"}
-    """
-
-    name = "survival:cox"
-    n_targets = 4
-    takes_weight = True
-    hessian_is_bound = True
-    # A hazard is to its logarithm what a mean count is: see `counts.py`.
-    largest_step = 2.0
-
-    def __init__(self, ties: str = "breslow"):
-        self.ties = ties
-        self.can_repeat = ties == "breslow"  # copies of an event are tied
-        self.made_of = {"ties": ties}
-
-    def hazards(
-        self, risk: RiskSets, raw_score: np.ndarray, weight: np.ndarray
-    ) -> tuple[Hazards, float]:
-        """Return the hazards, and the loss as a sum; scores have shape (1, n_samples)."""
-        n_steps, n_strata = len(risk.times), len(risk.strata) - 1
-        hazards = Hazards(np.empty((2, n_steps)), np.empty(n_steps), np.empty(n_strata))
-        loss = _add_hazards(risk, raw_score[0], weight, self.ties == "efron", hazards)
-        return hazards, float(loss)
-
-    def prepare(
-        self, team: ThreadTeam, y: np.ndarray, weight: np.ndarray, seed: int
-    ) -> FillDerivatives:
-        """Sort the rows, and return what fills the derivatives of a round."""
-        risk = risk_sets(y)
-
-        def fill(
-            round_: int, raw_score: np.ndarray, gradient: np.ndarray, hessian: np.ndarray
-        ) -> None:
-            hazards, _ = self.hazards(risk, raw_score, weight)
-            # rows that are never at risk have none
-            gradient[:], hessian[:] = 0.0, LEAST_HESSIAN
-            _fill_derivatives(risk, raw_score[0], hazards, gradient[0], hessian[0])
-
-        return fill
-
-    def gradients(
-        self, y: np.ndarray, raw_score: np.ndarray, weight: np.ndarray | None = None
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Return gradient and hessian of the sum over all events, weight included."""
-        weight = np.empty(0) if weight is None else weight
-        both = np.empty((2, *raw_score.shape), np.float32)
-        with ThreadTeam(1) as team:
-            self.prepare(team, y, weight, 0)(0, raw_score, both[0], both[1])
-        gradient, hessian = both * (weight if len(weight) else 1.0)
-        return gradient, hessian
-
-    def check_targets(self, y: np.ndarray, name: str) -> None:
-        """Raise ValueError for bounds that are neither equal nor without end."""
-        time, upper = y[:, _TIME], y[:, _UPPER]
-        refuse_first(
-            (upper != time) & (upper < np.inf),
-            *(upper, f"upper bound of {name}"),
-            f"objective={self.name!r} needs times of events, or of right censoring",
-        )
-
-    def needs(self, y: np.ndarray) -> dict[str, np.ndarray]:
-        """Return the strata of the rows that had an event."""
-        return {"event": np.where(y[:, _UPPER] < np.inf, y[:, _STRATUM], np.nan)}
-
-    def value(self, y: np.ndarray, raw_score: np.ndarray, weight: np.ndarray) -> float:
-        """Return the negative logarithm of the partial likelihood per event; NaN without any."""
-        risk = risk_sets(y)
-        _, loss = self.hazards(risk, raw_score, weight)
-        events = weight[risk.is_event].sum() if len(weight) else risk.is_event.sum()
-        return loss / float(events) if events > 0 else math.nan
+@inlined
+def _add(total, rest, value):
+    """Return a sum and what rounding has cost it so far, with a value more (Knuth's two-sum)."""
+    added = total + value
+    part = added - total
+    return added, rest + ((total - (added - part)) + (value - part))
 
 
-def make_cox(_: int, parameters: Mapping[str, Any]) -> Cox:
-    """Make the loss of an estimator's parameters."""
-    return Cox(parameters.get("ties", "breslow"))
+@inlined
+def _below(score, top):
+    """Return ``e^(score - top)``."""
+    return exp(max(score - top, _DEEPEST))

@@ -1,4 +1,8 @@
-"""Losses of rankings: each document's derivatives depend on the scores of its whole query."""
+"""Losses of rankings: each document's derivatives depend on the scores of its whole query.
+
+Targets are two rows: relevances, and the number of each document's query. Rows need not be sorted:
+:func:`read_queries` lists them query by query.
+"""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -11,85 +15,236 @@ from sklboost.engine.parallel import ThreadTeam, assemble, barrier, share
 from sklboost.objectives.blocks import LEAST_HESSIAN
 from sklboost.objectives.domains import NOT_NEGATIVE, check_domain, refuse_first
 from sklboost.objectives.loss import FillDerivatives, Loss
-from sklboost.objectives.queries import Queries, read_queries, sort_documents, spread
 
-_ORDERS = 3
-# What 1 - p is at least, where one document has all the probability.
-_LEAST_REST = 1e-15
-_INVERSE_2_TO_32 = 2.0**-32
-
-
-@kernel
-def fill_cross_entropy(team, round_key, queries, gains, raw_score, derivatives, scratch):
-    """Fill gradient and hessian, float32, of this member's queries.
-
-    Parameters
-    ----------
-    team : Team
-    round_key : int
-        Of the draws.
-    queries : Queries
-    gains : ndarray of float64, shape (n_samples,)
-        ``2^l`` of each document, in the order of ``queries.rows``.
-    raw_score : ndarray of float64, shape (n_samples,)
-    derivatives : tuple of ndarray of float32, shape (n_samples,)
-        Filled.
-    scratch : ndarray of float64, shape (n_threads, 4, longest query)
-    """
-    if not assemble(team):
-        return
-    begin, end = share(team, len(queries.rows))
-    for query in range(len(queries.starts) - 1):
-        start, stop = queries.starts[query], queries.starts[query + 1]
-        if begin <= start < end:
-            rows, own_gains = queries.rows[start:stop], gains[start:stop]
-            key = hash_key(np.int64(round_key), np.int64(start), np.int64(0))
-            fill_query(key, rows, own_gains, raw_score, derivatives, scratch[team.rank])
-
-
-@kernel
-def fill_query(key, rows, gains, raw_score, derivatives, scratch):
-    """Fill the derivatives of the documents of a query."""
-    gradient, hessian = derivatives
-    n_documents = len(rows)
-    probabilities, terms = scratch[0, :n_documents], scratch[1, :n_documents]
-    sums, rests = scratch[2, :n_documents], scratch[3, :n_documents]
-    highest = raw_score[rows[0]]
-    for index in range(n_documents):
-        sums[index] = raw_score[rows[index]]
-        highest = max(highest, sums[index])
-        key = mix_bits(key ^ np.uint64(0x9E3779B9))
-        terms[index] = gains[index] - np.float64(key) * _INVERSE_2_TO_32
-    for index in range(n_documents):
-        probabilities[index] = exp_of_negative(sums[index] - highest)
-    total, total_gain = 0.0, 0.0
-    for index in range(n_documents):
-        total += probabilities[index]
-        total_gain += terms[index]
-    for index in range(n_documents):
-        probabilities[index] /= total
-        rests[index] = max(1.0 - probabilities[index], _LEAST_REST)
-        terms[index] = probabilities[index] - terms[index] / total_gain
-        sums[index] = 0.0
-    for order in range(_ORDERS if n_documents > 1 else 0):
-        of_all = 0.0
-        for index in range(n_documents):
-            sums[index] += terms[index]
-            terms[index] /= rests[index]
-            of_all += terms[index]
-        for index in range(n_documents if order + 1 < _ORDERS else 0):
-            terms[index] = probabilities[index] * (of_all - terms[index])
-    for index in range(n_documents):
-        gradient[rows[index]] = sums[index]
-        hessian[rows[index]] = max(probabilities[index] * rests[index], LEAST_HESSIAN)
-
-
+# Gains 2^label - 1 beyond are no whole numbers of 32 bits; XGBoost has the same limit.
+MOST_RELEVANT = 31
+# Documents of the top that pairs begin with, pairs that are drawn, and positions that are looked
+# at if pairs are drawn: XGBoost's.
+_TOP, _DRAWN, _POSITIONS = 32, 1, 32
+_OF_DRAWS = np.int64(-3)  # in the place of an output in a key
 # What `LambdaRules.metric` can be.
 OF_NDCG, OF_PRECISION, OF_PAIRS = 0, 1, 2
 # Added to differences of scores, so that equal ones can divide; and what a product of two
 # probabilities is at least. Both as in XGBoost.
 _LEAST_DIFFERENCE, _LEAST_VARIANCE = 0.01, 1e-16
 _INVERSE_LOG_2 = 1.4426950408889634
+# Numbers of a rank in `RankedQuery.numbers`.
+N_NUMBERS = 13
+_SCORE, _POWER, _LABEL, _GAIN, _DISCOUNT, _GRADIENT, _HESSIAN, _SIZE = range(8)
+_WEIGHT, _PULL, _CURVE, _RELEVANT, _PRECISION = range(8, N_NUMBERS)
+# What differences of raw scores are at least: e^-300 can still be divided by.
+_LOWEST = -300.0
+# Orders of the approximation that `fill_query` adds up.
+_ORDERS = 3
+# What 1 - p is at least, where one document has all the probability.
+_LEAST_REST = 1e-15
+_INVERSE_2_TO_32 = 2.0**-32
+# Documents that are sorted by counting.
+_STRETCH = 128
+
+
+class RankingSettings(NamedTuple):
+    """The estimator's parameters that losses of rankings read, by the same names."""
+
+    lambdarank_pair_method: str = "topk"
+    lambdarank_num_pair_per_sample: int | None = None
+    lambdarank_normalization: bool = True
+    lambdarank_score_normalization: bool = True
+    lambdarank_unbiased: bool = False
+    lambdarank_bias_norm: float = 1.0
+    ndcg_exp_gain: bool = True
+
+    @property
+    def takes_top(self) -> bool:
+        """Whether pairs begin with the top of the ranking."""
+        return self.lambdarank_pair_method == "topk"
+
+    @property
+    def n_pairs(self) -> int:
+        """Documents of the top, or pairs that are drawn for each document."""
+        if self.lambdarank_num_pair_per_sample is None:
+            return _TOP if self.takes_top else _DRAWN
+        return int(self.lambdarank_num_pair_per_sample)
+
+    @property
+    def exponent(self) -> float:
+        """Of the ratios of positions; negative: they are not estimated."""
+        return 1.0 / (1.0 + self.lambdarank_bias_norm) if self.lambdarank_unbiased else -1.0
+
+
+def settings_of(parameters: Mapping[str, Any]) -> RankingSettings:
+    """Return the settings among the parameters of an estimator; defaults for what is not there."""
+    known = {name: parameters[name] for name in RankingSettings._fields if name in parameters}
+    return RankingSettings(**known)
+
+
+class RankingLoss(Loss):
+    """What losses of rankings have in common."""
+
+    n_targets = 2  # relevances, and the numbers of queries
+    can_repeat = False  # a document twice makes the query longer
+
+    def __init__(self, settings: RankingSettings):
+        self.settings = settings
+
+    @property
+    def of_metrics(self) -> dict[str, Any]:
+        """The parameters that metrics read."""
+        return self.settings._asdict()
+
+    def gradients(self, y: np.ndarray, raw_score: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the derivatives of the first round; `y` has relevances and query numbers."""
+        both = np.empty((2, *raw_score.shape), np.float32)
+        with ThreadTeam(1) as team:
+            fill = self.prepare(team, y, np.empty(0), 0)
+            assert fill is not None
+            fill(0, raw_score, both[0], both[1])
+        return both[0].astype(np.float64), both[1].astype(np.float64)
+
+    def check_targets(self, y: np.ndarray, name: str) -> None:
+        """Raise ValueError unless relevances are such as the loss reads, shape (n_samples, 2)."""
+        labels = y[:, 0]
+        check_domain(labels, NOT_NEGATIVE, name, self.name)
+        if not self.settings.ndcg_exp_gain or not self.reads_powers:
+            return
+        is_wrong = (labels != np.floor(labels)) | (labels > MOST_RELEVANT)
+        why = (
+            f"objective={self.name!r} needs whole numbers from 0 to {MOST_RELEVANT}, for gains of "
+            "2^relevance - 1; set ndcg_exp_gain=False for gains that are the relevances themselves"
+        )
+        refuse_first(is_wrong, labels, name, why)
+
+    reads_powers = True  # 2^relevance
+
+
+class LambdaRank(RankingLoss):
+    """Pairs of documents, weighed by what exchanging the two changes in the NDCG."""
+
+    name = "rank:ndcg"
+    metric = OF_NDCG
+
+    def prepare(
+        self, team: ThreadTeam, y: np.ndarray, weight: np.ndarray, seed: int
+    ) -> FillDerivatives:
+        """Return what fills the derivatives of a round."""
+        queries, settings = read_queries(y), self.settings
+        rules = LambdaRules(
+            metric=self.metric,
+            takes_top=int(settings.takes_top),
+            n_pairs=settings.n_pairs,
+            is_normalized=int(settings.lambdarank_normalization),
+            divides_by_difference=int(settings.lambdarank_score_normalization),
+            exponent=settings.exponent,
+        )
+        listing = _list_documents(queries, settings)
+        longest = len(listing.discounts)
+        positions = _positions(queries, weight, settings, longest)
+        orders = np.empty((team.size, 3, longest), np.int64)
+        numbers = np.empty((team.size, N_NUMBERS, longest))
+
+        def fill(
+            round_: int, raw_score: np.ndarray, gradient: np.ndarray, hessian: np.ndarray
+        ) -> None:
+            outcome = (gradient[0], hessian[0], orders, numbers)
+            key = np.int64(hash_key(seed, round_, _OF_DRAWS))
+            team.run(fill_lambdas, key, listing, rules, positions, raw_score[0], outcome)
+
+        return fill
+
+
+class LambdaRankPrecision(LambdaRank):
+    """Pairs of documents, weighed by what exchanging the two changes in the average precision."""
+
+    name = "rank:map"
+    metric = OF_PRECISION
+    reads_powers = False
+
+    def check_targets(self, y: np.ndarray, name: str) -> None:
+        """Raise ValueError unless relevances are 0 or 1."""
+        labels = y[:, 0]
+        why = (
+            f"objective={self.name!r} needs relevances of 0 and 1; choose 'rank:ndcg', or give "
+            "(y > 0).astype(int), say"
+        )
+        refuse_first((labels != 0.0) & (labels != 1.0), labels, name, why)
+
+
+class RankNet(LambdaRank):
+    """Pairs of documents, which all weigh the same."""
+
+    name = "rank:pairwise"
+    metric = OF_PAIRS
+    reads_powers = False
+
+
+class CrossEntropyNDCG(RankingLoss):
+    """The cross entropy of the scores' softmax and drawn gains, over the list of a query."""
+
+    name = "rank:xendcg"
+
+    def prepare(
+        self, team: ThreadTeam, y: np.ndarray, weight: np.ndarray, seed: int
+    ) -> FillDerivatives:
+        """Return what fills the derivatives of a round."""
+        queries = read_queries(y)
+        is_exponential = self.settings.ndcg_exp_gain
+        gains = gains_of(queries.labels, is_exponential) + 1.0
+        scratch = np.empty((team.size, 4, int(queries.sizes.max(initial=0))))
+
+        def fill(
+            round_: int, raw_score: np.ndarray, gradient: np.ndarray, hessian: np.ndarray
+        ) -> None:
+            both = (gradient[0], hessian[0])
+            key = np.int64(hash_key(seed, round_, _OF_DRAWS))
+            team.run(fill_cross_entropy, key, queries, gains, raw_score[0], both, scratch)
+
+        return fill
+
+
+# --- queries
+
+
+class Queries(NamedTuple):
+    """The documents of all queries, one query after the other."""
+
+    # int64, shape (n_samples,): the row of each document; within a query in the order of the rows
+    rows: np.ndarray
+    starts: np.ndarray  # int64, shape (n_queries + 1,): where the documents of each query begin
+    labels: np.ndarray  # float64, shape (n_samples,): relevance of each document
+
+    @property
+    def sizes(self) -> np.ndarray:
+        """Documents of each query."""
+        sizes: np.ndarray = np.diff(self.starts)
+        return sizes
+
+
+def read_queries(y: np.ndarray) -> Queries:
+    """Return the queries of encoded targets, shape (2, n_samples): relevances, query numbers."""
+    rows = np.argsort(y[1], kind="stable").astype(np.int64)
+    numbers = y[1][rows]
+    starts = np.flatnonzero(np.r_[True, numbers[1:] != numbers[:-1], True]).astype(np.int64)
+    return Queries(rows, starts, np.ascontiguousarray(y[0][rows], np.float64))
+
+
+def spread(of_queries: np.ndarray, queries: Queries) -> np.ndarray:
+    """Return a number of each query for each of its documents."""
+    spread_out: np.ndarray = np.repeat(of_queries, queries.sizes)
+    return spread_out
+
+
+def gains_of(labels: np.ndarray, is_exponential: bool) -> np.ndarray:
+    """Return what documents of these relevances add to a DCG at the first position."""
+    return np.exp2(labels) - 1.0 if is_exponential else labels
+
+
+def discounts_of(n_positions: int) -> np.ndarray:
+    """Return the factors ``1 / log2(1 + position)`` of a DCG, positions from 1."""
+    discounts: np.ndarray = 1.0 / np.log2(np.arange(n_positions) + 2.0)
+    return discounts
+
+
+# --- pairs
 
 
 class LambdaRules(NamedTuple):
@@ -98,7 +253,7 @@ class LambdaRules(NamedTuple):
     # whose change weighs a pair: ``OF_NDCG``, ``OF_PRECISION``, or ``OF_PAIRS``: all weigh 1
     metric: int
     # 1: pairs of each of the first `n_pairs` documents of the ranking with all below it. 0: of each
-    # document with `n_pairs` that are drawn among those of other relevance.
+    # document with `n_pairs` that are drawn among documents of other relevance.
     takes_top: int
     n_pairs: int
     # 1: sums of a query grow with their logarithm, or are divided by `n_pairs` if pairs are drawn
@@ -122,6 +277,42 @@ class Listing(NamedTuple):
     equals: np.ndarray
 
 
+def _list_documents(queries: Queries, settings: RankingSettings) -> Listing:
+    """Return what does not depend on scores: gains by the best DCG, and who is like whom."""
+    gains, sizes = gains_of(queries.labels, settings.ndcg_exp_gain), queries.sizes
+    discounts = discounts_of(int(sizes.max(initial=0)))
+    starts = queries.starts[:-1]
+    numbers = spread(np.arange(len(sizes)), queries)
+    # the places of the documents in their query, from the most relevant to the least
+    by_label = np.lexsort((-queries.labels, numbers))
+    places = np.arange(len(gains)) - spread(starts, queries)
+    cut = settings.n_pairs if settings.takes_top else len(gains)
+    best = np.where(places < cut, gains[by_label] * discounts[places], 0.0)
+    best = np.add.reduceat(best, starts)
+    inverse = np.divide(1.0, best, out=np.zeros_like(best), where=best > 0.0)
+    equals = np.empty((2, 0), np.int64)
+    if not settings.takes_top:
+        ordered = queries.labels[by_label]
+        begins = np.flatnonzero(
+            np.r_[True, (ordered[1:] != ordered[:-1]) | (numbers[1:] != numbers[:-1])]
+        )
+        lengths = np.diff(begins, append=len(gains))
+        equals = np.empty((2, len(gains)), np.int64)
+        equals[0, by_label] = np.repeat(begins, lengths)
+        equals[1, by_label] = np.repeat(begins + lengths, lengths)
+        equals -= spread(starts, queries)
+        by_label = by_label - spread(starts, queries)
+    else:
+        by_label = by_label[:0]
+    return Listing(
+        queries=queries,
+        gains=gains * spread(inverse, queries),
+        discounts=discounts,
+        by_label=by_label.astype(np.int64),
+        equals=equals,
+    )
+
+
 class Positions(NamedTuple):
     """How positions bias clicks, and losses to estimate that from; without rows if not asked."""
 
@@ -134,7 +325,20 @@ class Positions(NamedTuple):
     weight: np.ndarray  # float64, shape (n_queries,)
 
 
-class Ranking(NamedTuple):
+def _positions(
+    queries: Queries, weight: np.ndarray, settings: RankingSettings, longest: int
+) -> Positions:
+    """Return what is known of positions before the first round: that they are all alike."""
+    if not settings.lambdarank_unbiased:
+        return Positions(np.empty((2, 0)), np.empty((2, 0)), np.empty(0))
+    n_positions = settings.n_pairs if settings.takes_top else _POSITIONS
+    first = queries.rows[queries.starts[:-1]]
+    of_queries = weight[first] if len(weight) else np.ones(len(first))
+    ratios = np.ones((2, min(n_positions, longest)))
+    return Positions(ratios, np.zeros((2, len(queries.rows))), of_queries)
+
+
+class RankedQuery(NamedTuple):
     """A query's documents in the order of their scores, and what their pairs add up to."""
 
     # int64, shape (3, longest query): place in the query of each rank; scratch; rank of each place
@@ -143,25 +347,19 @@ class Ranking(NamedTuple):
     numbers: np.ndarray
 
 
-N_NUMBERS = 13
-_SCORE, _POWER, _LABEL, _GAIN, _DISCOUNT, _GRADIENT, _HESSIAN, _SIZE = range(8)
-_WEIGHT, _PULL, _CURVE, _RELEVANT, _PRECISION = range(8, N_NUMBERS)
-_LOWEST = -300.0
-
-
 @kernel
 def fill_lambdas(team, round_key, listing, rules, positions, raw_score, outcome):
     """Fill gradient and hessian of all documents, float32, and bring the positions' ratios on.
 
     `outcome` is ``(gradient, hessian, order, numbers)``: the first two of shape (n_samples,), the
-    others those of a :class:`Ranking` for each member. Every member of the team calls it.
+    others a :class:`RankedQuery`'s for each member. Every member of the team calls it.
     """
     if not assemble(team):
         return
     gradient, hessian, orders, numbers = outcome
     starts = listing.queries.starts
     begin, end = share(team, len(listing.queries.rows))
-    ranking = Ranking(orders[team.rank], numbers[team.rank])
+    ranking = RankedQuery(orders[team.rank], numbers[team.rank])
     for query in range(len(starts) - 1):
         start, stop = starts[query], starts[query + 1]
         if begin <= start < end:
@@ -381,7 +579,7 @@ def correct_positions(positions, documents, pairs, ranking):
         if numbers[_PULL, lower] == 0.0 or max(one, other) >= n_positions:
             continue
         difference = numbers[_SCORE, high] - numbers[_SCORE, low]
-        odds = exp(min(max(-difference, _LOWEST), -_LOWEST))  # those of the pull
+        odds = exp(min(max(-difference, _LOWEST), -_LOWEST))  # as in the pull
         weight = abs(numbers[_PULL, lower]) * (1.0 + odds) / odds
         loss = weight * (log(1.0 + odds) if odds < 1e15 else -difference)
         plus, minus = positions.ratios[0, one], positions.ratios[1, other]
@@ -396,7 +594,7 @@ def correct_positions(positions, documents, pairs, ranking):
 
 @kernel
 def update_positions(starts, exponent, positions):
-    """Set the ratios to those of the losses at each position, to a power of at most 1.
+    """Set the ratios to the losses' at each position, to a power of at most 1.
 
     ``t+_i = (L_i / L_0)^exponent`` with L the sums of all queries, and t- likewise: Hu, Wang, Peng
     & Li (2019), "Unbiased LambdaMART", equations 30 and 31.
@@ -418,232 +616,116 @@ def update_positions(starts, exponent, positions):
                 )
 
 
-# Gains 2^label - 1 beyond are no whole numbers of 32 bits; XGBoost has the same limit.
-MOST_RELEVANT = 31
-# Documents of the top that pairs begin with, pairs that are drawn, and positions that are looked
-# at if pairs are drawn: XGBoost's.
-_TOP, _DRAWN, _POSITIONS = 32, 1, 32
-_OF_DRAWS = np.int64(-3)  # in the place of an output in a key
+# --- cross entropy
 
 
-class RankingSettings(NamedTuple):
-    """The estimator's parameters that losses of rankings read, by the same names."""
+@kernel
+def fill_cross_entropy(team, round_key, queries, gains, raw_score, derivatives, scratch):
+    """Fill gradient and hessian, float32, of this member's queries.
 
-    lambdarank_pair_method: str = "topk"
-    lambdarank_num_pair_per_sample: int | None = None
-    lambdarank_normalization: bool = True
-    lambdarank_score_normalization: bool = True
-    lambdarank_unbiased: bool = False
-    lambdarank_bias_norm: float = 1.0
-    ndcg_exp_gain: bool = True
-
-    @property
-    def takes_top(self) -> bool:
-        """Whether pairs begin with the top of the ranking."""
-        return self.lambdarank_pair_method == "topk"
-
-    @property
-    def n_pairs(self) -> int:
-        """Documents of the top, or pairs that are drawn for each document."""
-        if self.lambdarank_num_pair_per_sample is None:
-            return _TOP if self.takes_top else _DRAWN
-        return int(self.lambdarank_num_pair_per_sample)
-
-    @property
-    def exponent(self) -> float:
-        """Of the ratios of positions; negative: they are not estimated."""
-        return 1.0 / (1.0 + self.lambdarank_bias_norm) if self.lambdarank_unbiased else -1.0
-
-
-def settings_of(parameters: Mapping[str, Any]) -> RankingSettings:
-    """Return the settings among the parameters of an estimator; defaults for what is not there."""
-    known = {name: parameters[name] for name in RankingSettings._fields if name in parameters}
-    return RankingSettings(**known)
-
-
-def gains_of(labels: np.ndarray, is_exponential: bool) -> np.ndarray:
-    """Return what documents of these relevances add to a DCG at the first position."""
-    return np.exp2(labels) - 1.0 if is_exponential else labels
-
-
-def discounts_of(n_positions: int) -> np.ndarray:
-    """Return the factors ``1 / log2(1 + position)`` of a DCG, positions from 1."""
-    discounts: np.ndarray = 1.0 / np.log2(np.arange(n_positions) + 2.0)
-    return discounts
-
-
-class RankingLoss(Loss):
-    """What losses of rankings have in common.
-
-    Parameters
-    ----------
-    settings : RankingSettings
+    `round_key` is of the draws; `gains`, shape (n_samples,), are ``2^l`` of each document in the
+    order of ``queries.rows``; `derivatives` are the two arrays of shape (n_samples,) that are
+    filled; `scratch` has shape (n_threads, 4, longest query).
     """
-
-    n_targets = 2  # relevances, and the numbers of queries
-    can_repeat = False  # a document twice makes the query longer
-
-    def __init__(self, settings: RankingSettings):
-        self.settings = settings
-
-    @property
-    def of_metrics(self) -> dict[str, Any]:
-        """The parameters that metrics read."""
-        return self.settings._asdict()
-
-    def gradients(self, y: np.ndarray, raw_score: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the derivatives of the first round; `y` has relevances and query numbers."""
-        both = np.empty((2, *raw_score.shape), np.float32)
-        with ThreadTeam(1) as team:
-            fill = self.prepare(team, y, np.empty(0), 0)
-            assert fill is not None
-            fill(0, raw_score, both[0], both[1])
-        return both[0].astype(np.float64), both[1].astype(np.float64)
-
-    def check_targets(self, y: np.ndarray, name: str) -> None:
-        """Raise ValueError unless relevances are such as the loss reads, shape (n_samples, 2)."""
-        labels = y[:, 0]
-        check_domain(labels, NOT_NEGATIVE, name, self.name)
-        if not self.settings.ndcg_exp_gain or not self.reads_powers:
-            return
-        is_wrong = (labels != np.floor(labels)) | (labels > MOST_RELEVANT)
-        why = (
-            f"objective={self.name!r} needs whole numbers from 0 to {MOST_RELEVANT}, for gains of "
-            "2^relevance - 1; set ndcg_exp_gain=False for gains that are the relevances themselves"
-        )
-        refuse_first(is_wrong, labels, name, why)
-
-    reads_powers = True  # 2^relevance
+    if not assemble(team):
+        return
+    begin, end = share(team, len(queries.rows))
+    for query in range(len(queries.starts) - 1):
+        start, stop = queries.starts[query], queries.starts[query + 1]
+        if begin <= start < end:
+            rows, own_gains = queries.rows[start:stop], gains[start:stop]
+            key = hash_key(np.int64(round_key), np.int64(start), np.int64(0))
+            fill_query(key, rows, own_gains, raw_score, derivatives, scratch[team.rank])
 
 
-class LambdaRank(RankingLoss):
-    """Pairs of documents, weighed by what exchanging the two changes in the NDCG."""
-
-    name = "rank:ndcg"
-    metric = OF_NDCG
-
-    def prepare(
-        self, team: ThreadTeam, y: np.ndarray, weight: np.ndarray, seed: int
-    ) -> FillDerivatives:
-        """Return what fills the derivatives of a round."""
-        queries, settings = read_queries(y), self.settings
-        rules = LambdaRules(
-            metric=self.metric,
-            takes_top=int(settings.takes_top),
-            n_pairs=settings.n_pairs,
-            is_normalized=int(settings.lambdarank_normalization),
-            divides_by_difference=int(settings.lambdarank_score_normalization),
-            exponent=settings.exponent,
-        )
-        listing = _list_documents(queries, settings)
-        longest = len(listing.discounts)
-        positions = _positions(queries, weight, settings, longest)
-        orders = np.empty((team.size, 3, longest), np.int64)
-        numbers = np.empty((team.size, N_NUMBERS, longest))
-
-        def fill(
-            round_: int, raw_score: np.ndarray, gradient: np.ndarray, hessian: np.ndarray
-        ) -> None:
-            outcome = (gradient[0], hessian[0], orders, numbers)
-            key = np.int64(hash_key(seed, round_, _OF_DRAWS))
-            team.run(fill_lambdas, key, listing, rules, positions, raw_score[0], outcome)
-
-        return fill
-
-
-class LambdaRankPrecision(LambdaRank):
-    """Pairs of documents, weighed by what exchanging the two changes in the average precision."""
-
-    name = "rank:map"
-    metric = OF_PRECISION
-    reads_powers = False
-
-    def check_targets(self, y: np.ndarray, name: str) -> None:
-        """Raise ValueError unless relevances are 0 or 1."""
-        labels = y[:, 0]
-        why = (
-            f"objective={self.name!r} needs relevances of 0 and 1; choose 'rank:ndcg', or give "
-            "(y > 0).astype(int), say"
-        )
-        refuse_first((labels != 0.0) & (labels != 1.0), labels, name, why)
+@kernel
+def fill_query(key, rows, gains, raw_score, derivatives, scratch):
+    """Fill the derivatives of the documents of a query."""
+    gradient, hessian = derivatives
+    n_documents = len(rows)
+    probabilities, terms = scratch[0, :n_documents], scratch[1, :n_documents]
+    sums, rests = scratch[2, :n_documents], scratch[3, :n_documents]
+    highest = raw_score[rows[0]]
+    for index in range(n_documents):
+        sums[index] = raw_score[rows[index]]
+        highest = max(highest, sums[index])
+        key = mix_bits(key ^ np.uint64(0x9E3779B9))
+        terms[index] = gains[index] - np.float64(key) * _INVERSE_2_TO_32
+    for index in range(n_documents):
+        probabilities[index] = exp_of_negative(sums[index] - highest)
+    total, total_gain = 0.0, 0.0
+    for index in range(n_documents):
+        total += probabilities[index]
+        total_gain += terms[index]
+    for index in range(n_documents):
+        probabilities[index] /= total
+        rests[index] = max(1.0 - probabilities[index], _LEAST_REST)
+        terms[index] = probabilities[index] - terms[index] / total_gain
+        sums[index] = 0.0
+    for order in range(_ORDERS if n_documents > 1 else 0):
+        of_all = 0.0
+        for index in range(n_documents):
+            sums[index] += terms[index]
+            terms[index] /= rests[index]
+            of_all += terms[index]
+        for index in range(n_documents if order + 1 < _ORDERS else 0):
+            terms[index] = probabilities[index] * (of_all - terms[index])
+    for index in range(n_documents):
+        gradient[rows[index]] = sums[index]
+        hessian[rows[index]] = max(probabilities[index] * rests[index], LEAST_HESSIAN)
 
 
-class RankNet(LambdaRank):
-    """Pairs of documents, which all weigh the same."""
-
-    name = "rank:pairwise"
-    metric = OF_PAIRS
-    reads_powers = False
+# --- sorting
 
 
-class CrossEntropyNDCG(RankingLoss):
-    """The cross entropy of the scores' softmax and drawn gains, over the list of a query."""
+@kernel
+def sort_documents(scores, places, other_scores, other_places):
+    """Sort the scores of a query's documents from high to low, and their places with them.
 
-    name = "rank:xendcg"
-
-    def prepare(
-        self, team: ThreadTeam, y: np.ndarray, weight: np.ndarray, seed: int
-    ) -> FillDerivatives:
-        """Return what fills the derivatives of a round."""
-        queries = read_queries(y)
-        is_exponential = self.settings.ndcg_exp_gain
-        gains = gains_of(queries.labels, is_exponential) + 1.0
-        scratch = np.empty((team.size, 4, int(queries.sizes.max(initial=0))))
-
-        def fill(
-            round_: int, raw_score: np.ndarray, gradient: np.ndarray, hessian: np.ndarray
-        ) -> None:
-            both = (gradient[0], hessian[0])
-            key = np.int64(hash_key(seed, round_, _OF_DRAWS))
-            team.run(fill_cross_entropy, key, queries, gains, raw_score[0], both, scratch)
-
-        return fill
-
-
-def _list_documents(queries: Queries, settings: RankingSettings) -> Listing:
-    """Return what does not depend on scores: gains by the best DCG, and who is like whom."""
-    gains, sizes = gains_of(queries.labels, settings.ndcg_exp_gain), queries.sizes
-    discounts = discounts_of(int(sizes.max(initial=0)))
-    starts = queries.starts[:-1]
-    numbers = spread(np.arange(len(sizes)), queries)
-    # the places of the documents in their query, from the most relevant to the least
-    by_label = np.lexsort((-queries.labels, numbers))
-    places = np.arange(len(gains)) - spread(starts, queries)
-    cut = settings.n_pairs if settings.takes_top else len(gains)
-    best = np.where(places < cut, gains[by_label] * discounts[places], 0.0)
-    best = np.add.reduceat(best, starts)
-    inverse = np.divide(1.0, best, out=np.zeros_like(best), where=best > 0.0)
-    equals = np.empty((2, 0), np.int64)
-    if not settings.takes_top:
-        ordered = queries.labels[by_label]
-        begins = np.flatnonzero(
-            np.r_[True, (ordered[1:] != ordered[:-1]) | (numbers[1:] != numbers[:-1])]
-        )
-        lengths = np.diff(begins, append=len(gains))
-        equals = np.empty((2, len(gains)), np.int64)
-        equals[0, by_label] = np.repeat(begins, lengths)
-        equals[1, by_label] = np.repeat(begins + lengths, lengths)
-        equals -= spread(starts, queries)
-        by_label = by_label - spread(starts, queries)
-    else:
-        by_label = by_label[:0]
-    return Listing(
-        queries=queries,
-        gains=gains * spread(inverse, queries),
-        discounts=discounts,
-        by_label=by_label.astype(np.int64),
-        equals=equals,
-    )
+    Equal scores keep their order. In stretches of `_STRETCH` documents each is put where the number
+    of those before it says; to count them takes no jumps that a processor could mispredict, so it
+    is faster than to sort that few. Then the stretches are merged. The last two arrays are scratch
+    of the same length.
+    """
+    n_documents = len(scores)
+    for start in range(0, n_documents, _STRETCH):
+        stretch = scores[start : start + _STRETCH]
+        for index in range(len(stretch)):
+            place = start + _count_before(stretch, index)
+            other_scores[place], other_places[place] = stretch[index], places[start + index]
+    width, is_in_scratch = _STRETCH, True
+    while width < n_documents:
+        if is_in_scratch:
+            _merge(other_scores, other_places, width, scores, places)
+        else:
+            _merge(scores, places, width, other_scores, other_places)
+        width, is_in_scratch = 2 * width, not is_in_scratch
+    if is_in_scratch:
+        for index in range(n_documents):
+            scores[index], places[index] = other_scores[index], other_places[index]
 
 
-def _positions(
-    queries: Queries, weight: np.ndarray, settings: RankingSettings, longest: int
-) -> Positions:
-    """Return what is known of positions before the first round: that they are all alike."""
-    if not settings.lambdarank_unbiased:
-        return Positions(np.empty((2, 0)), np.empty((2, 0)), np.empty(0))
-    n_positions = settings.n_pairs if settings.takes_top else _POSITIONS
-    first = queries.rows[queries.starts[:-1]]
-    of_queries = weight[first] if len(weight) else np.ones(len(first))
-    ratios = np.ones((2, min(n_positions, longest)))
-    return Positions(ratios, np.zeros((2, len(queries.rows))), of_queries)
+@inlined
+def _count_before(scores, index):
+    """Count the scores that come before one of them: higher ones, and equal ones in front."""
+    score, count = scores[index], 0
+    earlier, later = scores[:index], scores[index + 1 :]
+    for other in range(len(earlier)):
+        count += earlier[other] >= score
+    for other in range(len(later)):
+        count += later[other] > score
+    return count
+
+
+@inlined
+def _merge(scores, places, width, merged_scores, merged_places):
+    """Merge stretches of `width` sorted documents, two at a time."""
+    n_documents = len(scores)
+    for start in range(0, n_documents, 2 * width):
+        middle, stop = min(start + width, n_documents), min(start + 2 * width, n_documents)
+        left, right = start, middle
+        for index in range(start, stop):
+            takes_left = right == stop or (left < middle and scores[left] >= scores[right])
+            source = left if takes_left else right
+            merged_scores[index], merged_places[index] = scores[source], places[source]
+            left, right = left + takes_left, right + (not takes_left)

@@ -1,4 +1,4 @@
-"""Losses of regression: squared error, quantiles, robust, relative, and of counts and amounts."""
+"""Losses of regression: quantiles, robust, relative, and of counts and amounts."""
 
 import math
 
@@ -6,6 +6,7 @@ import numpy as np
 
 from sklboost.engine.compiling import inlined
 from sklboost.engine.elementary import exp, exp_of_negative, log, log_of_factorial, log_of_one_plus
+from sklboost.objectives.blocks import mean_of_log
 from sklboost.objectives.domains import (
     ABOVE_MINUS_1,
     NOT_NEGATIVE,
@@ -14,7 +15,6 @@ from sklboost.objectives.domains import (
     check_domain,
     refuse_first,
 )
-from sklboost.objectives.links import mean_of_log
 from sklboost.objectives.loss import RowLoss, by_rows
 from sklboost.objectives.start_values import (
     find_constants,

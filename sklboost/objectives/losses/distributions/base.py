@@ -8,7 +8,6 @@ Sources: Duan et al. (2020), "NGBoost: Natural Gradient Boosting for Probabilist
 Fahrmeir & Tutz (2001), "Multivariate Statistical Modelling", section 2.2, for Fisher scoring.
 """
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
@@ -25,7 +24,7 @@ from sklboost.objectives.blocks import (
 )
 from sklboost.objectives.domains import ANYWHERE, Domain, refuse_first
 from sklboost.objectives.loss import Loss
-from sklboost.objectives.means import MeanLoss, losses_of_rows, mean_of_rows
+from sklboost.objectives.metric import Metric, losses_of_rows, mean_of_rows
 from sklboost.objectives.start_values import weighted_mean
 
 # Logarithms of scales are kept within these: a thousandth and a thousand of the targets' spread.
@@ -91,23 +90,16 @@ def distribution_block(formula: Any, limits: tuple[tuple[float, float], ...]) ->
     return made_kernel(fill_block, f"{formula.__module__}.{formula.__qualname__}")
 
 
-def _values_of(formula: Any) -> Callable[[Any, str], Any]:
-    """Return what makes the block that fills the losses of rows from ``formula(y, z, spread)``."""
+def _value_block(formula: Any) -> Any:
+    """Make the block that fills the losses of rows from ``formula(y, z, spread)``."""
 
-    def make_block(change: Any, name: str) -> Any:
-        def fill_row_losses(rows, output, y, raw_score, parameters, scratch):
-            losses = scratch[0, : rows[1] - rows[0]]
-            for row in range(len(losses)):
-                losses[row] = formula(
-                    y[0, rows[0] + row], raw_score[:, rows[0] + row], parameters[0]
-                )
-            return NO_FAULT
+    def fill_row_losses(rows, output, y, raw_score, parameters, scratch):
+        losses = scratch[0, : rows[1] - rows[0]]
+        for row in range(len(losses)):
+            losses[row] = formula(y[0, rows[0] + row], raw_score[:, rows[0] + row], parameters[0])
+        return NO_FAULT
 
-        return made_kernel(fill_row_losses, f"{formula.__module__}.{formula.__qualname__}")
-
-    make_block.__module__ = formula.__module__
-    make_block.__qualname__ = f"values of {formula.__qualname__}"
-    return make_block
+    return made_kernel(fill_row_losses, f"{formula.__module__}.{formula.__qualname__}")
 
 
 # --- the loss
@@ -118,23 +110,7 @@ class DistributionLoss(Loss):
 
     A subclass has `derivatives` and `row_value`, inlined kernels, the same in NumPy for the
     predictions (`parameters_of`, `mean`, `crps`), and a first guess of the best constant.
-
-    Parameters
-    ----------
-    spread : float
-        The unit of locations and scales, so that their raw scores are numbers around 1.
-
-    Attributes
-    ----------
-    parameter_names : tuple of str
-        Of the parameters that :meth:`parameters_of` returns.
-    output_names : tuple of str
-        Of the raw scores.
-    limits : tuple of tuple
-        Least and largest value of each raw score.
-    targets : Domain
-    is_of_counts : bool
-        Whether targets are whole numbers.
+    `spread` is the unit of locations and scales, so that their raw scores are numbers around 1.
     """
 
     link = "other"
@@ -142,18 +118,21 @@ class DistributionLoss(Loss):
     # a step of a logarithm by 2 is a factor of 7
     largest_step = 2.0
     hessian_is_bound = True
-    parameter_names: ClassVar[tuple[str, ...]]
-    output_names: ClassVar[tuple[str, ...]]
+    parameter_names: ClassVar[tuple[str, ...]]  # what :meth:`parameters_of` returns
+    output_names: ClassVar[tuple[str, ...]]  # of the raw scores
+    # least and largest value of each raw score
     limits: ClassVar[tuple[tuple[float, float], ...]]
     targets: Domain = ANYWHERE
-    is_of_counts = False
+    is_of_counts = False  # whether targets are whole numbers
     derivatives: Callable[..., Any]
     row_value: Callable[..., Any]
+    formula: ClassVar[Formula]
 
     def __init_subclass__(cls) -> None:
         """Make the block of a distribution that has derivatives of its own."""
         if "derivatives" in vars(cls):
             cls.block = staticmethod(distribution_block(cls.derivatives, cls.limits))
+            cls.formula = Formula(_value_block(cls.row_value), cls.link, is_block=True)
             cls.n_outputs = len(cls.output_names)
 
     def __init__(self, spread: float = 1.0):
@@ -203,24 +182,18 @@ class DistributionLoss(Loss):
 
     # --- as a loss
 
-    @classmethod
-    @functools.cache
-    def formula(cls) -> Formula:
-        """Return the loss of a row for metrics."""
-        return Formula(_values_of(cls.row_value), cls.link, is_of_classes=True)
-
     def gradients(self, y: np.ndarray, raw_score: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the gradient of each output, and its information."""
         return derivatives_by_block(self.block, self.parameters, y, raw_score)
 
     def row_values(self, y: np.ndarray, raw_score: np.ndarray) -> np.ndarray:
         """Return the negative log-likelihood of each row, shape (n_samples,)."""
-        losses = losses_of_rows(self.formula(), self.parameters, y, raw_score)
+        losses = losses_of_rows(self.formula, self.parameters, y, raw_score)
         return np.ravel(losses)
 
     def value(self, y: np.ndarray, raw_score: np.ndarray, weight: np.ndarray) -> float:
         """Return the mean negative log-likelihood."""
-        return mean_of_rows(self._mean_loss, np.atleast_2d(y), raw_score, weight)
+        return mean_of_rows(self.own_metrics[0], self.link, np.atleast_2d(y), raw_score, weight)
 
     def mean_crps(self, y: np.ndarray, raw_score: np.ndarray, weight: np.ndarray) -> float:
         """Return the mean continuous ranked probability score."""
@@ -228,13 +201,11 @@ class DistributionLoss(Loss):
             return weighted_mean(self.crps(y, self.parameters_of(raw_score)), weight)
 
     @property
-    def own_metrics(self) -> dict[str, Any]:  # type: ignore[override]
+    def own_metrics(self) -> tuple[Metric, ...]:  # type: ignore[override]
         """Negative log-likelihood and continuous ranked probability score."""
-        return {"nll": (self._mean_loss, self.value), "crps": (None, self.mean_crps)}
-
-    @property
-    def _mean_loss(self) -> MeanLoss:
-        return MeanLoss(self.formula(), (self.spread,), self.link)
+        spread = (self.spread,)
+        likelihood = Metric("nll", False, self.value, formula=self.formula, parameters=spread)
+        return likelihood, Metric("crps", False, self.mean_crps)
 
     def start(self, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
         """Return the constant raw scores of largest likelihood, by Fisher scoring.

@@ -42,7 +42,7 @@ class Gamma(DistributionLoss):
     targets = POSITIVE
 
     def guess(self, y: np.ndarray, weight: np.ndarray) -> list[float]:
-        """Return those of the mean, and of Minka's (2002) approximation of the shape."""
+        """Return raw scores of the mean, and of Minka's (2002) approximation of the shape."""
         mean = weighted_mean(y, weight)
         excess = max(np.log(mean) - weighted_mean(np.log(y), weight), 1e-7)
         shape = (3.0 - excess + np.sqrt((excess - 3.0) ** 2 + 24.0 * excess)) / (12.0 * excess)
@@ -96,7 +96,7 @@ class Gamma(DistributionLoss):
         return mean * (np.exp(-betaln(0.5, shape)) / shape)
 
     def frozen(self, parameters: Parameters) -> Any:
-        """Return that of amounts, by shape and scale."""
+        """Return the distribution of amounts, by shape and scale."""
         mean, shape = parameters
         from sklboost.objectives.losses.distributions.frozen import gamma
 
@@ -129,7 +129,7 @@ class LocationScale(DistributionLoss):
         return math.sqrt(weighted_mean((y - weighted_mean(y, weight)) ** 2, weight))
 
     def guess(self, y: np.ndarray, weight: np.ndarray) -> list[float]:
-        """Return those of the mean and the standard deviation."""
+        """Return raw scores of the mean and the standard deviation."""
         return self._raw(weighted_mean(y, weight), self._scale_of(y, weight))
 
     def _raw(self, loc: float, scale: float) -> list[float]:
@@ -191,7 +191,7 @@ _normal_derivatives, _normal_value = Normal.derivatives, Normal.row_value
 
 
 class Lognormal(LocationScale):
-    """The normal distribution of logarithms; `loc` and `scale` are those of the logarithm."""
+    """The normal distribution of logarithms; `loc` and `scale` are the logarithm's."""
 
     name = "lognormal"
     targets = POSITIVE
@@ -204,7 +204,7 @@ class Lognormal(LocationScale):
         return 1.0 if is_constant else super().spread_of(logarithms, weight)
 
     def guess(self, y: np.ndarray, weight: np.ndarray) -> list[float]:
-        """Return those of the logarithms."""
+        """Return raw scores of the logarithms."""
         return super().guess(np.log(y), weight)
 
     @staticmethod
@@ -253,7 +253,7 @@ class Lognormal(LocationScale):
         return y * (2.0 * ndtr(r) - 1.0) - 2.0 * self.mean(parameters) * others
 
     def frozen(self, parameters: Parameters) -> Any:
-        """Return that of amounts, by the logarithm's scale and the median."""
+        """Return the distribution of amounts, by the logarithm's scale and the median."""
         loc, scale = parameters
         from sklboost.objectives.losses.distributions.frozen import lognormal
 
@@ -271,11 +271,11 @@ class Laplace(LocationScale):
         return weighted_mean(np.abs(y - weighted_quantile(y, weight, 0.5)), weight)
 
     def guess(self, y: np.ndarray, weight: np.ndarray) -> list[float]:
-        """Return those of the median and the mean distance from it."""
+        """Return raw scores of the median and the mean distance from it."""
         return self._raw(weighted_quantile(y, weight, 0.5), self._scale_of(y, weight))
 
     def start(self, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
-        """Return those of the median and the mean distance from it, the best constants."""
+        """Return raw scores of the median and the mean distance from it, the best constants."""
         return np.array(self.guess(np.atleast_2d(y)[0], weight))
 
     @staticmethod
@@ -342,7 +342,7 @@ class StudentT(LocationScale):
         return scale if scale > 0.0 else super()._scale_of(y, weight)
 
     def guess(self, y: np.ndarray, weight: np.ndarray) -> list[float]:
-        """Return those of the median and the quartiles, with 5 degrees of freedom."""
+        """Return raw scores of the median and the quartiles, with 5 degrees of freedom."""
         raw = self._raw(weighted_quantile(y, weight, 0.5), self._scale_of(y, weight))
         return [*raw, math.log(5.0)]
 
@@ -410,7 +410,7 @@ class StudentT(LocationScale):
         return scale * (r * (2.0 * stdtr(df, r) - 1.0) + (near - spread) / (df - 1.0))
 
     def frozen(self, parameters: Parameters) -> Any:
-        """Return that of Student's t."""
+        """Return the distribution of Student's t."""
         from sklboost.objectives.losses.distributions.frozen import student_t
 
         return student_t(*parameters)

@@ -103,7 +103,7 @@ class Poisson(DistributionLoss):
         return mean * (i0e(2.0 * mean) + i1e(2.0 * mean))
 
     def frozen(self, parameters: Parameters) -> Any:
-        """Return that of counts."""
+        """Return the distribution of counts."""
         (mean,) = parameters
         from sklboost.objectives.losses.distributions.frozen import poisson
 
@@ -164,7 +164,7 @@ class NegativeBinomial(DistributionLoss):
     is_of_counts = True
 
     def guess(self, y: np.ndarray, weight: np.ndarray) -> list[float]:
-        """Return those of the moments."""
+        """Return raw scores of the moments."""
         mean = weighted_mean(y, weight)
         excess = weighted_mean((y - mean) ** 2, weight) - mean
         size = mean * mean / excess if excess > 0.0 else 100.0
@@ -253,7 +253,7 @@ class NegativeBinomial(DistributionLoss):
         return 4.0 / np.pi * mean / (1.0 + rest) * step * integral
 
     def frozen(self, parameters: Parameters) -> Any:
-        """Return that of counts, by mean and size."""
+        """Return the distribution of counts, by mean and size."""
         from sklboost.objectives.losses.distributions.frozen import negative_binomial
 
         return negative_binomial(*parameters)

@@ -1,8 +1,8 @@
 """Frozen distributions as scipy.stats has them, and right where SciPy's own are not.
 
 SciPy's quantile of probability 0 of counts is -1; of large means it is NaN, of some negative
-binomial distributions it is never found, and of probabilities below 1e-100 that of Student's t may
-have the wrong sign. In the probabilities of large counts, logarithms of factorials cancel.
+binomial distributions it is never found, and Student's t's of probabilities below 1e-100 may have
+the wrong sign. In the probabilities of large counts, logarithms of factorials cancel.
 """
 
 from collections.abc import Callable
@@ -20,7 +20,7 @@ from sklboost.objectives.losses.distributions.counts import (
 _LARGEST_DRAWN = 1e12
 # Of entropies: so many counts one by one, and so many steps for those after them.
 _N_COUNTS, _N_STEPS = 512, 4096
-# Of Student's t: smaller probabilities and values further out are those of the tail's series.
+# Of Student's t: smaller probabilities and values further out come from the tail's series.
 _LEAST_CHANCE, _FARTHEST = 1e-100, 1e100
 
 
@@ -96,7 +96,7 @@ class _Counts(stats.rv_discrete):
         return _first(lambda k, at: self._sf(k, *_parts(at, own)) <= q[at], near)
 
     def _quantile_near(self, z: Any, *parameters: Any) -> Any:
-        """Return about the quantile for that of the standard normal (Cornish & Fisher 1938)."""
+        """Return about the quantile, from the standard normal's (Cornish & Fisher 1938)."""
         mean, variance, skewness, _ = self._stats(*parameters)
         return mean + np.sqrt(variance) * (z + skewness * (z * z - 1.0) / 6.0)
 
@@ -350,7 +350,7 @@ class FrozenZeroInflated:
         return (1.0 - self.inflation) * self.base.moment(order) if order else 1.0
 
     def entropy(self) -> Any:
-        """Return the entropy; that of amounts counts 0 by its probability, others by density."""
+        """Return the entropy; of amounts, 0 counts by its probability, others by density."""
         rest = 1.0 - self.inflation
         of_zero = self.base.pmf(0.0) if self.is_discrete else 0.0
         zero = self.inflation + rest * of_zero

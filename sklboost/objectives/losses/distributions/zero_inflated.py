@@ -1,15 +1,14 @@
 """Zero-inflated distributions: 0 with a probability of its own, and else another distribution.
 
 With the probability q of these zeros, raw score ``log(q / (1 - q))``, and the probability f_0 that
-the other distribution gives 0, a 0 is one of them with the probability
-``w = q / (q + (1 - q) f_0)``. The gradient is ``q - w``, and ``1 - w`` times those of the other
-distribution. If it were known which zeros are inflation, the information would be diagonal, q (1 -
-q) and ``1 - q`` times the other's. Since it is not, ``u v v'`` is missing: v is 1 and the other's
-gradient at 0, and ``u = q (1 - q) f_0 / (q + (1 - q) f_0)``, the variance of the guess times the
-probability of a 0. What is left is not diagonal, so each parameter has its efficient gradient and
-information, as in `student_t.py`. Sources: Lambert (1992), "Zero-Inflated Poisson Regression";
-Louis (1982), "Finding the Observed Information Matrix when Using the EM Algorithm", for what is
-missing.
+the other distribution gives 0, a 0 is one of them with the probability ``w = q / (q + (1 - q)
+f_0)``. The gradient is ``q - w``, and ``1 - w`` times the other distribution's. If it were known
+which zeros are inflation, the information would be diagonal, ``q (1 - q)`` and ``1 - q`` times the
+other's. Since it is not, ``u v v'`` is missing: v is 1 and the other's gradient at 0, and ``u = q
+(1 - q) f_0 / (q + (1 - q) f_0)``, the variance of the guess times the probability of a 0. What is
+left is not diagonal, so each parameter has its efficient gradient and information, as in
+`StudentT`. Sources: Lambert (1992), "Zero-Inflated Poisson Regression"; Louis (1982), "Finding the
+Observed Information Matrix when Using the EM Algorithm", for what is missing.
 """
 
 from typing import Any, ClassVar
@@ -32,7 +31,7 @@ from sklboost.objectives.losses.distributions.counts import NegativeBinomial, Po
 from sklboost.objectives.start_values import weighted_mean
 
 _LOG_ODDS = (-9.0, 9.0)
-# Place of the gradients at 0, behind those of the row.
+# Place of the gradients at 0, behind the row's.
 _ROOM = 8
 # Of the information in one direction, if almost nothing tells inflation from the other zeros.
 _LEAST_LEFT = 0.05
@@ -121,7 +120,7 @@ class _ZeroInflated(DistributionLoss):
 
     @classmethod
     def spread_of(cls, y: np.ndarray, weight: np.ndarray) -> float:
-        """Return that of the targets above 0; ValueError if there are none but of counts."""
+        """Return the unit of the targets above 0; ValueError if amounts have none."""
         known, weights = _above_0(y, weight)
         if len(known) == 0 and not cls.is_of_counts:
             raise ValueError(
@@ -135,7 +134,7 @@ class _ZeroInflated(DistributionLoss):
         return {} if self.is_of_counts else {"target above 0": meets(y > 0.0)}
 
     def guess(self, y: np.ndarray, weight: np.ndarray) -> list[float]:
-        """Return those of the share of zeros, half of it for counts, and of the other targets."""
+        """Return raw scores of the share of zeros, half of it for counts, and the others' guess."""
         share = weighted_mean((y == 0.0).astype(np.float64), weight)
         share = min(max(0.5 * share if self.is_of_counts else share, 2e-4), 1.0 - 2e-4)
         known, weights = _above_0(y, weight)
@@ -155,12 +154,12 @@ class _ZeroInflated(DistributionLoss):
         return means
 
     def mean_distance(self, y: np.ndarray, parameters: Parameters) -> Any:
-        """Return those of the mixture."""
+        """Return the mean distances from the mixture."""
         inflation, *others = parameters
         return inflation * y + (1.0 - inflation) * self._base.mean_distance(y, others)
 
     def half_distance(self, parameters: Parameters) -> Any:
-        """Return those of the mixture; of 0 and a draw it is half the draw."""
+        """Return half the mean distances; of 0 and a draw it is half the draw."""
         inflation, *others = parameters
         rest, mean = 1.0 - inflation, self._base.mean(others)
         return rest * (inflation * mean + rest * self._base.half_distance(others))
