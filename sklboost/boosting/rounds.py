@@ -90,7 +90,7 @@ class TreeGrower(Protocol):
     n_threads: int
     traffic: dict[str, tuple[int, int]]
 
-    def run(self, start: int, stop: int, params: TreeParams) -> Iterator[Trees]:
+    def grow(self, start: int, stop: int, params: TreeParams) -> Iterator[Trees]:
         """Do the rounds ``[start, stop)``, at most `n_at_once`; yield copies of their trees."""
 
     def raw_score(self) -> np.ndarray:
@@ -331,24 +331,37 @@ class Rounds:
         n_kept = calls.n_trees if task.keep_pruned else 0
         self._unpruned = allocate_grown(calls, task.n_tree_outputs, n_kept)
 
-    def run(self, start: int, stop: int, params: TreeParams) -> Iterator[Trees]:
+    def grow(self, start: int, stop: int, params: TreeParams) -> Iterator[Trees]:
         """Do the rounds ``[start, stop)``, at most `n_at_once`; yield a copy of each call's trees.
 
-        One call, unless a round has so many parallel trees that it takes several.
+        One call of :func:`boost_rounds`, unless a round has so many parallel trees that it takes
+        several.
 
         Raises
         ------
         FaultyRowError
             If the loss gave derivatives that no tree can be grown on.
         """
+        task, state, grown, unpruned = self._task, self.state, self.grown, self._unpruned
         first, last = start * params.num_parallel_tree, stop * params.num_parallel_tree
-        self.state.loss.faulty_round[0] = start
+        state.loss.faulty_round[0] = start
         try:
             self._derive(start)
             for begin in range(first, last, self._n_parallel):
-                yield self._grow(begin, min(begin + self._n_parallel, last), params)
+                end = min(begin + self._n_parallel, last)
+                arguments = (state, params, self.workspace, grown, unpruned)
+                self.team.run(boost_rounds, (begin, end), *arguments)
+                if (state.loss.faults != NO_FAULT).any():
+                    explain_fault(task.loss, task.y, state.raw_score)
+                n_trees = (end - begin) * (task.n_outputs // task.n_tree_outputs)
+                trees = _copy_first(grown, n_trees, params)
+                if len(unpruned.nodes) > 0:
+                    trees = trees._replace(unpruned=_copy_first(unpruned, n_trees, params))
+                if self._raw is not None:
+                    trees = trees._replace(linear=self._fit_lines(self._raw, trees, begin, params))
+                yield trees
         except FaultyRowError as fault:
-            fault.round_ = int(self.state.loss.faulty_round[0])
+            fault.round_ = int(state.loss.faulty_round[0])
             raise
 
     def close(self) -> None:
@@ -357,9 +370,6 @@ class Rounds:
     def raw_score(self) -> np.ndarray:
         """Return the raw scores of the rows, shape (n_outputs, n_samples)."""
         return self._task.raw_score
-
-    def _trees_of(self, n_parallel_trees: int) -> int:
-        return n_parallel_trees * (self._task.n_outputs // self._task.n_tree_outputs)
 
     def _derive(self, round_: int) -> None:
         """Fill the derivatives of the next round if no block of the loss does."""
@@ -377,20 +387,6 @@ class Rounds:
             self._fill(round_, state.raw_score, *derivatives)
             return
         ask_derivatives(task.loss, task.y, state.raw_score, task.weight, derivatives, units)
-
-    def _grow(self, start: int, stop: int, params: TreeParams) -> Trees:
-        """Grow the parallel trees ``[start, stop)`` in one call."""
-        state, grown, unpruned = self.state, self.grown, self._unpruned
-        self.team.run(boost_rounds, (start, stop), state, params, self.workspace, grown, unpruned)
-        if (state.loss.faults != NO_FAULT).any():
-            explain_fault(self._task.loss, self._task.y, state.raw_score)
-        n_trees = self._trees_of(stop - start)
-        trees = _copy_first(grown, n_trees, params)
-        if len(unpruned.nodes) > 0:
-            trees = trees._replace(unpruned=_copy_first(unpruned, n_trees, params))
-        if self._raw is None:
-            return trees
-        return trees._replace(linear=self._fit_lines(self._raw, trees, start, params))
 
     def _fit_lines(
         self, raw: RawMatrix, trees: Trees, parallel_tree: int, params: TreeParams
@@ -415,7 +411,11 @@ def _make_state(
     arrays = row_arrays_of(task.X)
     derivatives = weigh(gradient, hessian, task.weight, scale, arrays)
     rows = allocate_row_sample(n_samples, params, n_threads, arrays)
-    n_sharing = task.n_outputs if _may_share_roots(task, bins) else 1
+    # several trees of a round may have the same rows in their roots, here and in memory
+    are_several = task.n_outputs > task.n_tree_outputs == 1
+    is_whole = bins.rows is task.matrix.rows and task.part is None
+    is_plain = params.subsample == 1.0 and params.min_child_samples == 0
+    may_share = are_several and is_whole and is_plain and not arrays.are_on_disk
     if params.subsample < 1.0 and workspace.machines.n_samples > n_samples:
         rows.keys[:] = row_numbers(workspace.machines, n_samples)
     elif params.subsample < 1.0 and n_samples <= FEW_ROWS:
@@ -432,17 +432,9 @@ def _make_state(
         rows=rows,
         columns=allocate_column_sample(task.rules, len(task.matrix.places), n_threads, copy),
         bins=bins,
-        roots=allocate_shared_roots(task.matrix, n_threads, n_sharing),
+        roots=allocate_shared_roots(task.matrix, n_threads, task.n_outputs if may_share else 1),
         renewal=allocate_renewal(task.loss.renewal, n_samples, capacity, n_threads, arrays),
     )
-
-
-def _may_share_roots(task: BoostingTask, bins: HistogramBins) -> bool:
-    """Whether several trees of a round have the same rows in their roots, here and in memory."""
-    params, is_whole = task.params, bins.rows is task.matrix.rows and task.part is None
-    is_plain = params.subsample == 1.0 and params.min_child_samples == 0
-    are_several = task.n_outputs > task.n_tree_outputs == 1
-    return are_several and is_whole and is_plain and not row_arrays_of(task.X).are_on_disk
 
 
 def _allocate_derivatives(task: BoostingTask, partition: RowPartition) -> np.ndarray:

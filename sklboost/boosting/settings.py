@@ -58,6 +58,7 @@ class BoostingTask(NamedTuple):
     sample_weight: np.ndarray
     # float64, shape (n_outputs, n_samples): before the first round. Modified by each round.
     raw_score: np.ndarray
+    base_score: np.ndarray  # float64, shape (n_outputs,): of the model before its first tree
     trees_before: Trees  # those of the model that is continued
     loss: Loss
     params: TreeParams

@@ -12,9 +12,17 @@ from sklboost.data.binned_matrix import BinnedMatrix
 from sklboost.data.binning import VALUES_PER_THREAD
 from sklboost.data.sparse_table import SparseTable
 from sklboost.engine.parallel import ThreadTeam, n_threads_for
-from sklboost.estimators.fit.fitting import Binned, ChosenParams, bin_rows, metrics_before, train
+from sklboost.estimators.fit.fitting import (
+    Bins,
+    ChosenParams,
+    bin_rows,
+    boost,
+    metrics_before,
+    schedule_of,
+    start_of,
+)
 from sklboost.estimators.fit.holdout import divide, order_to_hold_out
-from sklboost.estimators.fit.reading import FitRequest, FitTask, stops_early
+from sklboost.estimators.fit.reading import FitTask, stops_early
 from sklboost.estimators.input.arguments import seeds
 from sklboost.estimators.input.bins import Means, bin_checked
 from sklboost.estimators.input.features import feature_settings
@@ -71,17 +79,17 @@ _FOREST = Plan(
 )
 
 
-def plan_for(request: FitRequest, data: FitTask) -> Plan:
+def plan_for(task: FitTask) -> Plan:
     """Return the plan for boosting on such data, or for a forest."""
-    if request.is_forest:
+    if task.is_forest:
         return _FOREST
     start = {
         "subsample": Choice(0.7, "trees of different rows vary, and their sum varies less"),
         "random_state": _SEED,
     }
     # the cover of rows that are predicted well may be far below their number
-    covers = [1.0, 8.0] if data.loss.hessian_is_one else [1.0, 0.1, 8.0]
-    weight = data.rows.weight
+    covers = [1.0, 8.0] if task.loss.hessian_is_one else [1.0, 0.1, 8.0]
+    weight = task.rows.weight
     unit = float(weight.mean()) if len(weight) > 0 else 1.0
     if unit != 1.0:
         covers = [unit * cover for cover in covers]
@@ -113,7 +121,7 @@ class Fold(NamedTuple):
     """Rows to train on with their bins; the rows that judge are the task's validation data."""
 
     task: FitTask
-    binned: Binned
+    bins: Bins
 
 
 class Outcome(NamedTuple):
@@ -135,21 +143,19 @@ class Trials:
 
     Parameters
     ----------
-    request : FitRequest
-    data : FitTask
-        All rows, with the weights of the user. If it has validation data, that judges; else parts
-        of the rows do.
+    task : FitTask
+        Of all rows, with the weights of the user. If it has validation data, that judges; else
+        parts of the rows do.
     team : ThreadTeam
-    begin : float
-        When the fit began, by ``time.perf_counter``.
     """
 
-    def __init__(self, request: FitRequest, data: FitTask, team: ThreadTeam, begin: float):
-        self._request = request
+    def __init__(self, task: FitTask, team: ThreadTeam):
+        self._task = task
         self._team = team
-        self._begin = begin
         self._outcomes: dict[str, Outcome] = {}
-        self._folds = [_fold(part, request, team) for part in _parts(request, data)]
+        self._folds = [
+            Fold(part, bin_rows(team, part.rows, task.parameters)) for part in _parts(task)
+        ]
 
     @property
     def n_folds(self) -> int:
@@ -164,24 +170,26 @@ class Trials:
         """
         key = repr(sorted(settings.items()))
         if key not in self._outcomes:
-            outcome = self._judge(self._request.with_settings(settings))
+            outcome = self._judge(settings)
             if outcome is None:
                 return None
             self._outcomes[key] = outcome
         return self._outcomes[key]
 
-    def _judge(self, request: FitRequest) -> Outcome | None:
+    def _judge(self, settings: dict[str, Any]) -> Outcome | None:
         is_first = not self._outcomes
         if self._is_late() and not is_first:
             return None
-        training = self._train(request, self._folds[0], {"early_stopping_rounds": _PATIENCE})
+        first = {**settings, "early_stopping_rounds": _PATIENCE}
+        training = self._train(self._folds[0], first)
         metric, *curves = _last_metric(training)
         n_rounds = len(curves[0])
         is_cut = training.stop_reason == "max_time"
-        settings = {} if request.is_forest else {"n_estimators": n_rounds}
+        if not self._task.is_forest:
+            settings = {**settings, "n_estimators": n_rounds}
         for fold in self._folds[1:]:
             if not self._is_late():
-                curve = _last_metric(self._train(request, fold, settings))[1]
+                curve = _last_metric(self._train(fold, settings))[1]
                 curves += [curve] if len(curve) == n_rounds else []
         if not is_first and (is_cut or len(curves) < self.n_folds):
             return None  # others were judged by more
@@ -197,14 +205,16 @@ class Trials:
         )
 
     def _is_late(self) -> bool:
-        most = self._request.parameters.max_time
-        return most is not None and time.perf_counter() - self._begin > most
+        most = self._task.parameters.max_time
+        return most is not None and time.perf_counter() - self._task.clock.begin > most
 
-    def _train(self, request: FitRequest, fold: Fold, settings: dict[str, Any]) -> Training:
-        request = request.with_settings(settings)
-        task = fold.task._replace(rounds=range(request.n_rounds))
+    def _train(self, fold: Fold, settings: dict[str, Any]) -> Training:
+        task = fold.task.with_settings(settings)
+        task = task._replace(rounds=range(task.n_rounds))
         try:
-            _, training = train(request, self._team, fold.binned, task, self._begin)
+            base_score = start_of(task)
+            schedule = schedule_of(task, base_score)
+            training = boost(self._team, fold.bins, task, base_score, schedule)
         except Exception as error:
             error.add_note(f"in a trial of preset='auto', on {len(task.rows.y)} of the rows")
             raise
@@ -213,23 +223,23 @@ class Trials:
         return training
 
 
-def sample(request: FitRequest, data: FitTask) -> FitTask:
+def sample(task: FitTask) -> FitTask:
     """Return a task with as many of the rows as settings are compared on."""
-    rows = data.rows
-    most_by_scores = max(_FEWEST_COMPARED, _MOST_SCORES // data.loss.n_outputs)
+    rows = task.rows
+    most_by_scores = max(_FEWEST_COMPARED, _MOST_SCORES // task.loss.n_outputs)
     share = min(_MOST_COMPARED, most_by_scores) / len(rows.y)
     if share >= 1.0:
-        return data
-    places = order_to_hold_out(rows, **_how_to_divide(request, data))
+        return task
+    places = order_to_hold_out(rows, **_how_to_divide(task))
     # with the only row of a class
-    return data._replace(rows=rows.take((places < share) | np.isinf(places)))
+    return task._replace(rows=rows.take((places < share) | np.isinf(places)))
 
 
-def _how_to_divide(request: FitRequest, data: FitTask) -> dict[str, Any]:
+def _how_to_divide(task: FitTask) -> dict[str, Any]:
     return {
-        "how": request.parameters.validation_split,
-        "parts": data.targets.parts(data.rows.y),
-        "seed": data.seeds[0],
+        "how": task.parameters.validation_split,
+        "parts": task.targets.parts(task.rows.y),
+        "seed": task.seeds[0],
     }
 
 
@@ -240,7 +250,7 @@ def _last_metric(training: Training) -> tuple[str, list[float]]:
     return name, values
 
 
-def _parts(request: FitRequest, data: FitTask) -> list[FitTask]:
+def _parts(data: FitTask) -> list[FitTask]:
     """Return tasks of a part of the rows each, whose validation data are the others.
 
     A part that cannot be trained on, or whose others cannot judge, is left out: because of the loss
@@ -249,18 +259,18 @@ def _parts(request: FitRequest, data: FitTask) -> list[FitTask]:
     rows, targets = data.rows, data.targets
     if data.validation:
         name, judges = list(data.validation.items())[-1]
-        return [_task(request, data, rows, (name, judges))]
+        return [_task(data, rows, (name, judges))]
     n_scores = len(rows.y) * data.loss.n_outputs
     n_parts, n_used = next((parts, used) for most, parts, used in _FOLDS if len(rows.y) <= most)
     # the last rows are one part
-    if request.parameters.validation_split == "time" or n_scores > _MOST_SCORES:
+    if data.parameters.validation_split == "time" or n_scores > _MOST_SCORES:
         n_used = 1
-    metrics_before(request, _task(request, data, rows, ("validation_0", rows)))  # or the error
-    masks = divide(rows, n_parts, **_how_to_divide(request, data))
-    rows = rows._replace(X=_binned(request, rows))
+    metrics_before(_task(data, rows, ("validation_0", rows)))  # or the error
+    masks = divide(rows, n_parts, **_how_to_divide(data))
+    rows = rows._replace(X=_binned(data))
     pairs = ((rows.take(~mask), rows.take(mask)) for mask in islice(masks, n_used))
     tasks = (
-        _task(request, data, kept, ("validation_0", held_out))
+        _task(data, kept, ("validation_0", held_out))
         for kept, held_out in pairs
         if targets.is_complete(kept.y) and targets.is_complete(held_out.y)
     )
@@ -268,11 +278,11 @@ def _parts(request: FitRequest, data: FitTask) -> list[FitTask]:
     for task in tasks:
         try:
             can_learn = not lacking(task.loss, task.rows.y)
-            if can_learn and np.isfinite(metrics_before(request, task)[-1]):
+            if can_learn and np.isfinite(metrics_before(task)[-1]):
                 parts.append(task)
         except Exception as error:  # of a metric that there is for all rows
             errors.append(error)
-    if errors and not parts and callable(request.parameters.eval_metric):
+    if errors and not parts and callable(data.parameters.eval_metric):
         warn_user(
             "preset='auto' compares nothing, since eval_metric cannot be computed for any part of "
             f"the rows: {errors[-1]}. Pass X_val and y_val, or choose another eval_metric"
@@ -280,29 +290,24 @@ def _parts(request: FitRequest, data: FitTask) -> list[FitTask]:
     return parts
 
 
-def _task(request: FitRequest, data: FitTask, rows: Rows, judges: tuple[str, Rows]) -> FitTask:
+def _task(data: FitTask, rows: Rows, judges: tuple[str, Rows]) -> FitTask:
     """Return the task of a trial. Rows are held out by the user's weights, before this."""
-    if request.parameters.subsample < 1.0:
+    if data.parameters.subsample < 1.0:
         rows = rows.repeat(data.loss)  # as in a fit: each is drawn on its own
     rows, (name, held_out) = weigh_classes(rows, data.targets), judges
     validation = {name: weigh_classes(held_out, data.targets)}
     return data._replace(rows=rows, everything=rows, validation=validation)
 
 
-def _binned(request: FitRequest, rows: Rows) -> Any:
+def _binned(data: FitTask) -> Any:
     """Return the features in bins, which all parts share."""
-    X = rows.X
+    X, weight = data.rows.X, data.rows.weight
     is_large_if_dense = isinstance(X, SparseTable) and X.size > _LARGEST_DENSE
     # linear leaves need values
-    if request.parameters.linear_tree or isinstance(X, BinnedMatrix) or is_large_if_dense:
+    if data.parameters.linear_tree or isinstance(X, BinnedMatrix) or is_large_if_dense:
         return X
-    settings = feature_settings(request.estimator_name, request.parameters)
-    return bin_checked(X, rows.weight, settings, None, None, Means(request.parameters.n_jobs, 0))
-
-
-def _fold(part: FitTask, request: FitRequest, team: ThreadTeam) -> Fold:
-    rows = part.rows
-    return Fold(part, bin_rows(team, rows, request.parameters))
+    settings = feature_settings(data.features.estimator_name, data.parameters)
+    return bin_checked(X, weight, settings, None, None, Means(data.parameters.n_jobs, 0))
 
 
 # Learning rate 0.1 finds the same depth as smaller ones, in a fraction of the time.
@@ -406,91 +411,81 @@ def _comparison(stage: Stage, outcomes: Mapping[Any, Outcome], best: Any) -> str
     return f"{compared}: {stage.why}"
 
 
-def choose(request: FitRequest, data: FitTask, begin: float) -> ChosenParams:
+def choose(task: FitTask) -> ChosenParams:
     """Choose values of the parameters that are free; the others keep theirs.
-
-    Parameters
-    ----------
-    request : FitRequest
-    data : FitTask
-        Of all rows.
-    begin : float
-        When the fit began, by ``time.perf_counter``.
 
     Raises
     ------
     ValueError
         If the fit continues a model, or as `fit` does.
     """
-    if request.continued is not None:
+    if task.continued is not None:
         raise ValueError(
             "preset='auto' chooses parameters for a new model, and cannot continue "
-            f"{request.continued.name}: set_params(**model.chosen_params_, preset=None) before"
+            f"{task.continued_name}: set_params(**model.chosen_params_, preset=None) before"
         )
-    plan, free = plan_for(request, data), request.free
+    plan, free = plan_for(task), task.free
     chosen = {name: choice for name, choice in plan.start.items() if name in free}
     stages = [stage for stage in plan.stages if {stage.parameter, *stage.rivals}.issubset(free)]
-    trial = _trial_request(request.with_settings(values_of(chosen)))
-    search = Search(is_shown=bool(request.parameters.verbose))
-    if len(data.rows.y) >= _FEWEST_ROWS and not data.targets.is_constant:
-        seed = seeds(trial.parameters.random_state, is_sampling=True)
-        _search(trial, data._replace(seeds=seed), stages, search, begin)
+    trial = _trial_of(task.with_settings(values_of(chosen)))
+    search = Search(is_shown=bool(task.parameters.verbose))
+    if len(task.rows.y) >= _FEWEST_ROWS and not task.targets.is_constant:
+        _search(trial, stages, search)
     chosen |= search.chosen
-    if search.outcome is not None and not request.is_forest:
-        n_scores = len(data.rows.y) * data.loss.n_outputs
-        steps = _steps(request, search.outcome, n_scores, begin)
+    if search.outcome is not None and not task.is_forest:
+        steps = _steps(task, search.outcome, len(task.rows.y) * task.loss.n_outputs)
         search.show(steps)
         chosen |= steps
     return ChosenParams(values_of(chosen), {name: choice.why for name, choice in chosen.items()})
 
 
-def _trial_request(request: FitRequest) -> FitRequest:
-    """Return the request of a trial: no callback is told, no `random_state` is advanced."""
-    parameters, settings = request.parameters, dict(_OF_TRIALS)
+def _trial_of(task: FitTask) -> FitTask:
+    """Return the task of trials: no callback is told, no `random_state` is advanced."""
+    parameters, settings = task.parameters, dict(_OF_TRIALS)
     if not is_integer(parameters.random_state):
         settings["random_state"] = 0
     if parameters.max_time is not None:
         settings["max_time"] = _SHARE_OF_TIME * parameters.max_time
-    if "learning_rate" in request.free and not request.is_forest:
+    if "learning_rate" in task.free and not task.is_forest:
         settings |= {"learning_rate": _TRIAL_RATE, "n_estimators": _MOST_ROUNDS}
-    elif "n_estimators" in request.free and not request.is_forest:
+    elif "n_estimators" in task.free and not task.is_forest:
         slower = max(1.0, _TRIAL_RATE / max(parameters.learning_rate, _SMALLEST_RATE))
         settings["n_estimators"] = int(_MOST_ROUNDS * slower)
-    return request.with_settings(settings)._replace(listeners=())
+    trial = task.with_settings(settings)
+    seed = seeds(trial.parameters.random_state, is_sampling=True)
+    return trial._replace(listeners=(), seeds=seed)
 
 
-def _search(
-    request: FitRequest, data: FitTask, stages: Sequence[Stage], search: Search, begin: float
-) -> None:
+def _search(task: FitTask, stages: Sequence[Stage], search: Search) -> None:
     """Compare settings until all stages are done, or there is no time left."""
-    n_jobs, n_values = request.parameters.n_jobs, data.rows.X.size
+    n_jobs, n_values = task.parameters.n_jobs, task.rows.X.size
     n_threads = n_threads_for(n_jobs, n_values, VALUES_PER_THREAD, n_times=_MOST_ROUNDS)
     with ThreadTeam(n_threads) as team:
-        compared = sample(request, data)
-        trials = Trials(request, compared, team, begin)
+        compared = sample(task)
+        trials = Trials(compared, team)
         if trials.n_folds > 0:
             search.compare(trials, stages)
-        if search.outcome is not None and compared is not data:  # more rows bear more rounds
-            trials = Trials(request, data, team, begin)
+        if search.outcome is not None and compared is not task:  # more rows bear more rounds
+            trials = Trials(task, team)
             if trials.n_folds > 0:
                 search.count_rounds(trials)
 
 
-def _steps(request: FitRequest, outcome: Outcome, n_scores: int, begin: float) -> dict[str, Choice]:
+def _steps(task: FitTask, outcome: Outcome, n_scores: int) -> dict[str, Choice]:
     """Choose the learning rate and the number of rounds, or the one of them that is free.
 
     Their product is how far it is to the best model, and the trial has found that.
     """
-    free, parameters = request.free, request.parameters
+    free, parameters = task.free, task.parameters
     n_rounds, rate = outcome.n_rounds, parameters.learning_rate
     rate = _TRIAL_RATE if "learning_rate" in free else rate
     of = ", as many as there was time for," if outcome.is_cut else ""
     best = f"{outcome.metric} is best after {n_rounds} rounds{of} of learning rate {rate:g}"
-    in_time = _rounds_in_time(request, outcome, begin)
+    in_time = _rounds_in_time(task, outcome)
     if "learning_rate" not in free:
         chosen = {"n_estimators": Choice(n_rounds, best)}
     elif "n_estimators" not in free:
-        rate = min(_LARGEST_RATE, rate * n_rounds / min(request.n_rounds, in_time))
+        rate = min(_LARGEST_RATE, rate * n_rounds / min(task.n_rounds, in_time))
         chosen = {"learning_rate": Choice(rate, best)}
     else:
         finer = _finer_steps(n_scores, n_rounds, in_time)
@@ -504,16 +499,16 @@ def _steps(request: FitRequest, outcome: Outcome, n_scores: int, begin: float) -
     return {name: choice for name, choice in chosen.items() if name in free}
 
 
-def _rounds_in_time(request: FitRequest, outcome: Outcome, begin: float) -> float:
+def _rounds_in_time(task: FitTask, outcome: Outcome) -> float:
     """Return for how many rounds of the fit there is time, at least 1."""
-    parameters, arguments = request.parameters, request.arguments
+    parameters = task.parameters
     if parameters.max_time is None:
         return np.inf
     stops = stops_early(parameters)
     seconds = outcome.seconds * (2 if stops and parameters.refit else 1)
-    if stops or arguments.X_val is not None or arguments.eval_set is not None:
+    if stops or task.validation:
         seconds += outcome.seconds_to_judge
-    seconds_left = parameters.max_time - (time.perf_counter() - begin)
+    seconds_left = parameters.max_time - (time.perf_counter() - task.clock.begin)
     return max(1.0, _SAFE_SHARE * seconds_left / seconds * outcome.n_rounds)
 
 
