@@ -10,13 +10,13 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils import Bunch
 
+from sklboost.data.frames import dask_kind
 from sklboost.engine.model import Model
-from sklboost.estimators.fit.fitting import train
+from sklboost.estimators.fit.fitting import ONE_TREE, path_of_first_tree, train
 from sklboost.estimators.fit.reading import read_task
 from sklboost.estimators.fit.sklearn_callbacks import (
     CallbackSupportMixin,
-    detach,
-    fit_tasks,
+    FitTasks,
     with_callbacks,
 )
 from sklboost.estimators.input.arguments import FitArguments
@@ -166,7 +166,7 @@ class BaseBooster(
             kept, and `stop_reason_` is ``"interrupted"``.
         """
         arguments = FitArguments.of(locals())
-        tasks = fit_tasks(self, X, y, sample_weight)
+        tasks = FitTasks.of(self, X, y, sample_weight)
         before = self.__dict__.copy()
         try:
             task = read_task(self, X, y, arguments, tasks)
@@ -193,8 +193,12 @@ class BaseBooster(
         self.__dict__ = {**kept, **fitted, "_fitted_names": tuple(fitted)}
 
     def _fitted_copy(self, trained: TrainedModel) -> Self:
+        """Return a fitted estimator as if training had ended with this model."""
         copied = copy.copy(self)
-        detach(copied)
+        # what scikit-learn keeps in private attributes ties it to the fit that is under way: a file
+        # of the copy would hold all that callbacks hold
+        for name in [name for name in vars(copied) if name[0] == "_" and "callback" in name]:
+            delattr(copied, name)
         copied._set_fitted(trained.attributes)
         return copied
 
@@ -330,9 +334,18 @@ class BaseBooster(
         >>> bool(abs(((pruned.predict(X) - y) ** 2).mean() / path.impurities[-4] - 1) < 1e-6)
         True
         """
-        from sklboost.estimators.fit.fitting import path_of_first_tree
-
-        return path_of_first_tree(self, X, y, sample_weight)
+        if self.preset is not None:
+            raise ValueError(
+                f"preset={self.preset!r}: the pruning path is that of a tree of given parameters; "
+                "call set_params(**model.chosen_params_, preset=None) before"
+            )
+        if dask_kind(X):
+            raise TypeError(
+                "X is a Dask collection: cost_complexity_pruning_path needs the rows here, "
+                "X.compute()"
+            )
+        task = read_task(self, X, y, FitArguments(sample_weight), settings=ONE_TREE)
+        return path_of_first_tree(task)
 
     def trees_to_dataframe(self) -> Any:
         """Return all nodes of all trees as a pandas DataFrame.

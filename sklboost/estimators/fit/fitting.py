@@ -18,22 +18,12 @@ from sklboost.boosting.settings import BoostingTask, Dropout
 from sklboost.boosting.training import MakeGrower, Replay, Schedule, Training
 from sklboost.data.binning import LEAST_SHARED_VALUES, VALUES_PER_THREAD
 from sklboost.data.features import RemoteFeatures, row_arrays_of, shared_bins
-from sklboost.data.frames import dask_kind
 from sklboost.data.raw_values import row_blocks
 from sklboost.engine.model import Model
 from sklboost.engine.parallel import ThreadTeam, n_threads_for
 from sklboost.engine.structs import BinCuts, TrainingBins
 from sklboost.estimators.fit.eval_metric import check_names, resolve_metrics
-from sklboost.estimators.fit.reading import (
-    Clock,
-    FitTask,
-    drops_rounds,
-    plan_task,
-    read_data,
-    read_parameters,
-    tree_settings,
-)
-from sklboost.estimators.input.arguments import FitArguments
+from sklboost.estimators.fit.reading import FitTask, drops_rounds, tree_settings
 from sklboost.estimators.input.feature_names import name_text
 from sklboost.estimators.input.rows import Rows
 from sklboost.estimators.input.weights import warn_of_small_weights
@@ -489,9 +479,8 @@ class ChosenParams(dict[str, Any]):
 
 # --- the pruning path of the first tree
 
-
 # One whole tree of all rows, without callbacks and progress.
-_ONE_TREE: dict[str, Any] = {
+ONE_TREE: dict[str, Any] = {
     "n_estimators": 1,
     "learning_rate": 1.0,
     "num_parallel_tree": 1,
@@ -506,21 +495,8 @@ _ONE_TREE: dict[str, Any] = {
 }
 
 
-def path_of_first_tree(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Bunch:
-    """Grow the first tree of such a fit and return the path of its subtrees."""
-    parameters = read_parameters(estimator)
-    if parameters.preset is not None:
-        raise ValueError(
-            "preset='auto': the pruning path is that of a tree of given parameters; call "
-            "set_params(**model.chosen_params_, preset=None) before"
-        )
-    if dask_kind(X):
-        raise TypeError(
-            "X is a Dask collection: cost_complexity_pruning_path needs the rows here, X.compute()"
-        )
-    parameters = replace(parameters, **_ONE_TREE)
-    task = read_data(estimator, parameters, X, y, FitArguments(sample_weight), (), Clock())
-    task = plan_task(task)
+def path_of_first_tree(task: FitTask) -> Bunch:
+    """Grow the tree of a task with the settings `ONE_TREE` and return the path of its subtrees."""
     rows, loss = task.rows, task.loss
     if loss.n_outputs > 1:
         raise ValueError(
@@ -532,6 +508,6 @@ def path_of_first_tree(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Bu
     weight = rows.weight if len(rows.weight) > 0 else 1.0
     start = np.repeat(model.base_score[:, np.newaxis], len(rows.y), axis=1)
     ((gradient,), (hessian,)) = loss.gradients(rows.targets, start)
-    (leaf,) = leaves(model, rows.X, parameters.n_jobs).T
+    (leaf,) = leaves(model, rows.X, task.parameters.n_jobs).T
     path = pruning_path(model.nodes, leaf, weight * gradient, weight * hessian, model.params_of(0))
     return Bunch(ccp_alphas=path.alphas, impurities=path.impurities)

@@ -7,6 +7,7 @@ depends on all of it: the rounds to do, the seeds, and the rows to hold out.
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -121,11 +122,50 @@ def read_task(
     y: Any,
     arguments: FitArguments,
     listeners: Sequence[TrainingCallback] = (),
+    settings: Mapping[str, Any] = MappingProxyType({}),
 ) -> FitTask:
-    """Check all that a fit of the estimator was given, and return what it is to do."""
-    parameters = read_parameters(estimator, arguments.verbose)
+    """Check all that a fit of the estimator was given, and return what it is to do.
+
+    `settings` are values of parameters that are others than the estimator's.
+    """
+    group = estimator._parameter_group
+    values = {own.name: value_of(estimator, own.name) for own in fields(group) if own.init}
+    if arguments.verbose is not None:
+        values["verbose"] = arguments.verbose
+    check_parameters(type(estimator), values)
+    parameters: Parameters = group(**{**values, **settings})
+    init_model, xgb_model = arguments.init_model, arguments.xgb_model
+    if init_model is not None and xgb_model is not None:
+        raise ValueError("init_model and xgb_model are two names of one argument: give one")
+    other, name = init_model if xgb_model is None else xgb_model, "init_model"
+    if other is None and parameters.warm_start and hasattr(estimator, "model_"):
+        other, name = estimator, "the model of warm_start=True"
+    if other is not None and type(other) is not type(estimator):
+        raise TypeError(
+            f"{name}={other!r}: it must be a fitted {type(estimator).__name__}, "
+            "whose trees the new ones are added to"
+        )
+    continued = None if other is None else other._fitted
     clock = Clock()
-    task = read_data(estimator, parameters, X, y, arguments, listeners, clock)
+    task = FitTask(
+        parameters=parameters,
+        is_forest=estimator._is_forest,
+        continued=continued,
+        continued_name=name,
+        listeners=listeners,
+        make_estimator=estimator._fitted_copy,
+        clock=clock,
+        **_read_data(
+            X,
+            y,
+            arguments,
+            parameters,
+            kind=estimator._kind,
+            estimator_name=type(estimator).__name__,
+            continued=continued,
+            name=name,
+        ),
+    )
     clock.lap("checks")
     if parameters.preset is not None:
         from sklboost.estimators.fit.preset import choose
@@ -138,42 +178,35 @@ def read_task(
     return plan_task(task)
 
 
-def read_parameters(estimator: Any, verbose: Any = None) -> Parameters:
-    """Return the parameters of an estimator once they keep their rules."""
-    group = estimator._parameter_group
-    values = {own.name: value_of(estimator, own.name) for own in fields(group) if own.init}
-    if verbose is not None:
-        values["verbose"] = verbose
-    check_parameters(type(estimator), values)
-    read: Parameters = group(**values)
-    return read
-
-
 # --- the data
 
 
 @np.errstate(all="ignore")
-def read_data(  # noqa: C901, one check after another
-    estimator: Any,
-    parameters: Parameters,
+def _read_data(  # noqa: C901, PLR0913, all that is given, one check after another
     X: Any,
     y: Any,
     arguments: FitArguments,
-    listeners: Sequence[TrainingCallback],
-    clock: Clock,
-) -> FitTask:
-    """Check the data of a fit, and what does not go with it; the task is of all rows."""
-    continued, name = _read_continued(estimator, parameters, arguments)
+    parameters: Parameters,
+    kind: type[Targets],
+    estimator_name: str,
+    continued: FittedModel | None,
+    name: str,
+) -> dict[str, Any]:
+    """Check the data of a fit, and what does not go with it; return fields of the task, by name.
+
+    `name` is that of the model that is continued.
+    """
     encodings = None
     if continued is not None:  # the same values become the same numbers
         plain = (Encoding(),) * continued.features.n_features
         encodings = plain if continued.encodings is None else continued.encodings
-    settings = feature_settings(type(estimator).__name__, parameters)
-    given = arguments.computed()
+    settings = feature_settings(estimator_name, parameters)
+    arguments = arguments.computed()
     if dask_kind(X):
         _check_cluster_parameters(parameters)
-    kind = estimator._kind
-    rows, features = training_rows(X, computed(y), given, settings, kind=kind, encodings=encodings)
+    rows, features = training_rows(
+        X, computed(y), arguments, settings, kind=kind, encodings=encodings
+    )
     targets: Targets = kind.learn(rows.y, rows.weight, parameters)
     if continued is not None:
         targets = targets.continuing(continued.targets, name)
@@ -192,7 +225,7 @@ def read_data(  # noqa: C901, one check after another
     if need := lacking(loss, rows.y):
         raise ValueError(f"y has no {need}: there is nothing to learn from")
     validation = {}
-    for given_set in given_sets(given):
+    for given_set in given_sets(arguments):
         own = validation_rows(given_set, features, settings, type(targets))
         if len(rows.margin) > 0 and len(own.margin) == 0:
             raise ValueError(
@@ -203,43 +236,16 @@ def read_data(  # noqa: C901, one check after another
             raise ValueError(f"base_margin is given for {given_set.argument}, but not for X")
         words = f"y of {given_set.argument}"
         validation[given_set.name] = encode_targets(own, targets, loss, words)
-    return FitTask(
-        parameters=parameters,
-        is_forest=estimator._is_forest,
-        continued=continued,
-        continued_name=name,
-        listeners=listeners,
-        make_estimator=estimator._fitted_copy,
-        clock=clock,
-        features=features,
-        targets=targets,
-        loss=loss,
-        rules=rules,
-        rows=rows,
-        validation=validation,
-        everything=rows,
-        all_targets=targets,
-    )
-
-
-def _read_continued(
-    estimator: Any, parameters: Parameters, arguments: FitArguments
-) -> tuple[FittedModel | None, str]:
-    """Return the model that a fit continues, and its name; a warm start gives way to another."""
-    init_model, xgb_model = arguments.init_model, arguments.xgb_model
-    if init_model is not None and xgb_model is not None:
-        raise ValueError("init_model and xgb_model are two names of one argument: give one")
-    other, name = init_model if xgb_model is None else xgb_model, "init_model"
-    if other is None and parameters.warm_start and hasattr(estimator, "model_"):
-        other, name = estimator, "the model of warm_start=True"
-    if other is None:
-        return None, ""
-    if type(other) is not type(estimator):
-        raise TypeError(
-            f"{name}={other!r}: it must be a fitted {type(estimator).__name__}, "
-            "whose trees the new ones are added to"
-        )
-    return other._fitted, name
+    return {
+        "features": features,
+        "targets": targets,
+        "loss": loss,
+        "rules": rules,
+        "rows": rows,
+        "validation": validation,
+        "everything": rows,
+        "all_targets": targets,
+    }
 
 
 def _check_continued(
