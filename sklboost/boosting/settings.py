@@ -146,19 +146,14 @@ def feature_rules(
         # all features are one group, of which a path may have two, or one
         most_together = {"pairwise": 2, "no_interactions": 1}[groups]
         groups = [range(n_features)]
+    bits = np.empty((0, 0), dtype=np.uint64)
+    if groups is not None:  # those of each feature as bits of 64-bit words
+        bits = np.zeros((n_features, len(groups) // 64 + 1), dtype=np.uint64)
+        for number, group in enumerate(groups):
+            bits[np.asarray(group, dtype=np.intp), number // 64] |= np.uint64(1 << number % 64)
     return FeatureRules(
         signs=np.array(signs if signs is not None and any(signs) else [], dtype=np.int64),
-        groups=_groups_as_bits(groups, n_features),
+        groups=bits,
         most_together=most_together,
         weights=weight_array,
     )
-
-
-def _groups_as_bits(groups: Sequence[Sequence[int]] | None, n_features: int) -> np.ndarray:
-    """The groups of each feature as bits of 64-bit words; shape (0, 0) without groups."""
-    if groups is None:
-        return np.empty((0, 0), dtype=np.uint64)
-    sets = np.zeros((n_features, len(groups) // 64 + 1), dtype=np.uint64)
-    for number, group in enumerate(groups):
-        sets[np.asarray(group, dtype=np.intp), number // 64] |= np.uint64(1 << number % 64)
-    return sets

@@ -67,8 +67,8 @@ class Training:
     ----------
     grower : TreeGrower
         It is to be closed after the training; trees stay.
-    n_rounds : int
-        Rounds finished, those of a continued model included.
+    first_round, n_rounds, n_estimators : int
+        Rounds of the model that is continued, else 0; finished and planned, these included.
     evals_log : dict of str to dict of str to list of float
         By validation set and metric, one value per round, from `first_logged` on.
     first_logged : int
@@ -94,7 +94,8 @@ class Training:
         self.schedule = schedule
         self._learning_rate = task.params.learning_rate
         self.learning_rates: list[float] = []
-        self.n_rounds = schedule.rounds.start
+        self.first_round = self.n_rounds = schedule.rounds.start
+        self.n_estimators = schedule.rounds.stop
         self.best_iteration: int | None = None
         self.best_score: float | None = None
         self.stop_reason = ""
@@ -127,13 +128,13 @@ class Training:
             if schedule.logs_before:
                 self._log_before()
             while not self.stop_reason:
-                first, last = self.n_rounds, schedule.rounds.stop
-                if first == last:
+                first = self.n_rounds
+                if first == self.n_estimators:
                     self.stop_reason = "completed"
-                elif self.elapsed > schedule.max_time and first > schedule.rounds.start:
+                elif self.elapsed > schedule.max_time and first > self.first_round:
                     self.stop_reason = "max_time"
                 elif not self._any_stops("before_iteration", first):
-                    stop = min(first + self._n_at_once, last)
+                    stop = min(first + self._n_at_once, self.n_estimators)
                     for round_, values in enumerate(self._do_rounds(first, stop), start=first):
                         self.learning_rates.append(self._learning_rate)
                         self._log(values)
@@ -221,16 +222,6 @@ class Training:
         return fewest, min(n_rounds, _MOST_STOPPABLE_ROUNDS) if may_stop else n_rounds
 
     # --- what callbacks see beside the attributes
-
-    @property
-    def n_estimators(self) -> int:
-        """Rounds planned, those of a continued model included."""
-        return self.schedule.rounds.stop
-
-    @property
-    def first_round(self) -> int:
-        """Rounds of the model that is continued, else 0."""
-        return self.schedule.rounds.start
 
     @property
     def elapsed(self) -> float:

@@ -462,8 +462,3 @@ class BaseBooster(
             # a team for each stage: between two, anything may happen, a fork for one
             add_rounds(fitted.model, X, (round_, round_ + 1), raw_score, fitted.n_jobs)
             yield fitted, raw_score
-
-    def _staged_raw_scores(self, X: Any, base_margin: Any) -> Iterator[np.ndarray]:
-        """Yield the raw scores after every round, the same array each time."""
-        for _, raw_score in self._staged_scores(X, base_margin):
-            yield raw_score

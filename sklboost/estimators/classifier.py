@@ -164,7 +164,7 @@ class XGBClassifierLite(ClassifierParameters, ClassifierMixin, BaseBooster):
         ------
         ndarray of float64, shape (n_samples,) or (n_samples, n_classes)
         """
-        for raw_score in self._staged_raw_scores(X, base_margin):
+        for _, raw_score in self._staged_scores(X, base_margin):
             yield by_rows(raw_score)
 
     def _predictions(self, fitted: FittedModel, raw_score: np.ndarray) -> np.ndarray:

@@ -372,10 +372,16 @@ def plan_task(task: FitTask) -> FitTask:
             f"n_estimators={stop} is what the model already has: with warm_start=True there is "
             "nothing to fit"
         )
-    is_drawing = is_sampling(parameters) or stops_early(parameters)
-    task = _hold_out(
-        task._replace(rounds=range(first, stop), seeds=seeds(parameters.random_state, is_drawing))
+    fractions = (
+        parameters.subsample,
+        parameters.colsample_bytree,
+        parameters.colsample_bylevel,
+        parameters.colsample_bynode,
     )
+    # whether rows, features, thresholds or rounds are drawn at random
+    is_sampling = min(fractions) < 1.0 or parameters.extra_trees or drops_rounds(parameters)
+    drawn = seeds(parameters.random_state, is_sampling or stops_early(parameters))
+    task = _hold_out(task._replace(rounds=range(first, stop), seeds=drawn))
     # the classes' weights come last: rows are held out by the user's
     everything = task.everything
     rows = weigh_classes(task.rows, task.targets)
@@ -484,17 +490,6 @@ def drops_rounds(parameters: BoostingParameters) -> bool:
     return parameters.booster == "dart" and (
         parameters.rate_drop > 0.0 or bool(parameters.one_drop)
     )
-
-
-def is_sampling(parameters: Parameters) -> bool:
-    """Whether rows, features, thresholds or rounds are drawn at random."""
-    fractions = (
-        parameters.subsample,
-        parameters.colsample_bytree,
-        parameters.colsample_bylevel,
-        parameters.colsample_bynode,
-    )
-    return min(fractions) < 1.0 or parameters.extra_trees or drops_rounds(parameters)
 
 
 def stops_early(parameters: Parameters) -> bool:
