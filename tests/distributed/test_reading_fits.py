@@ -134,7 +134,9 @@ def test_queries_and_survival_times(frame, monkeypatch):
     """What is given row by row comes here in estimators with arguments of their own, too."""
     collection = dd.from_pandas(frame, npartitions=3)
     seen = []
-    monkeypatch.setattr("sklboost.estimators.base.train", lambda task: seen.append(task) or stop())
+    monkeypatch.setattr(
+        "sklboost.estimators.fit.reading.plan_task", lambda task: seen.append(task) or stop()
+    )
     for booster, X, given in [
         (XGBRankerLite(), ["x"], {"y": "weight", "qid": "group"}),
         (XGBSurvivalLite(), ["x"], {"y": "positive", "entry_time": "weight", "strata": "letter"}),
