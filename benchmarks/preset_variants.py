@@ -47,8 +47,8 @@ def _preset(parameters=_NOTHING, **replaced):
 def _first_stages(n_stages):
     """Return a plan of which only the first stages compare values; others take their first."""
 
-    def plan_for(request, data):
-        full = plan.plan_for(request, data)
+    def plan_for(task):
+        full = plan.plan_for(task)
         rest = [stage._replace(values=stage.values[:1]) for stage in full.stages[n_stages:]]
         return full._replace(stages=[*full.stages[:n_stages], *rest])
 
@@ -62,8 +62,8 @@ def _more_values(parameter, *values):
         more = values if stage.parameter == parameter else ()
         return stage._replace(values=(*stage.values, *more))
 
-    def plan_for(request, data):
-        full = plan.plan_for(request, data)
+    def plan_for(task):
+        full = plan.plan_for(task)
         return full._replace(stages=[extended(stage) for stage in full.stages])
 
     return plan_for

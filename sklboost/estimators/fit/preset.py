@@ -1,4 +1,8 @@
-"""Parameters chosen from the data: what ``preset="auto"`` does before the model is trained."""
+"""Parameters chosen from the data: what ``preset="auto"`` does before the model is trained.
+
+:func:`choose` goes through the stages of a plan. In each, models of a few values of one parameter
+are trained on some of the rows and judged by others. Then come the step and the number of rounds.
+"""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -32,9 +36,6 @@ from sklboost.estimators.parameters.rules import is_integer
 from sklboost.estimators.progress import log_line
 from sklboost.objectives.loss import lacking
 
-# They decide on the size of trees, too.
-_LEAVES = ("max_leaves", "grow_policy")
-
 
 class Choice(NamedTuple):
     """The value of a parameter, and why it was chosen."""
@@ -46,6 +47,51 @@ class Choice(NamedTuple):
 def values_of(chosen: Mapping[str, Choice]) -> dict[str, Any]:
     """Return the values alone."""
     return {name: choice.value for name, choice in chosen.items()}
+
+
+# Fewer rows cannot tell settings apart.
+_FEWEST_ROWS = 20
+
+
+def choose(task: FitTask) -> ChosenParams:
+    """Choose values of the parameters that are free; the others keep theirs.
+
+    Raises
+    ------
+    ValueError
+        If the fit continues a model, or as `fit` does.
+    """
+    if task.continued is not None:
+        raise ValueError(
+            "preset='auto' chooses parameters for a new model, and cannot continue "
+            f"{task.continued_name}: set_params(**model.chosen_params_, preset=None) before"
+        )
+    plan, free = plan_for(task), task.free
+    chosen = {name: choice for name, choice in plan.start.items() if name in free}
+    stages = [stage for stage in plan.stages if {stage.parameter, *stage.rivals}.issubset(free)]
+    trial = _trial_of(task.with_settings(values_of(chosen)))
+    comparison = Comparison(is_shown=bool(task.parameters.verbose))
+    if len(task.rows.y) >= _FEWEST_ROWS and not task.targets.is_constant:
+        n_jobs, n_values = trial.parameters.n_jobs, trial.rows.X.size
+        n_threads = n_threads_for(n_jobs, n_values, VALUES_PER_THREAD, n_times=_MOST_ROUNDS)
+        with ThreadTeam(n_threads) as team:
+            compared = _sample(trial)
+            trials = Trials(compared, team)
+            if trials.n_folds > 0:
+                comparison.compare(trials, stages)
+            if comparison.outcome is not None and compared is not trial:  # more rows, more rounds
+                trials = Trials(trial, team)
+                if trials.n_folds > 0:
+                    comparison.count_rounds(trials)
+    chosen |= comparison.chosen
+    if comparison.outcome is not None and not task.is_forest:
+        steps = _steps(task, comparison.outcome, len(task.rows.y) * task.loss.n_outputs)
+        comparison.show(steps)
+        chosen |= steps
+    return ChosenParams(values_of(chosen), {name: choice.why for name, choice in chosen.items()})
+
+
+# --- what is compared
 
 
 class Stage(NamedTuple):
@@ -65,6 +111,8 @@ class Plan(NamedTuple):
     stages: Sequence[Stage]
 
 
+# They decide on the size of trees, too.
+_LEAVES = ("max_leaves", "grow_policy")
 _SEED = Choice(0, "the same data give the same model")
 _FOREST = Plan(
     start={
@@ -103,18 +151,46 @@ def plan_for(task: FitTask) -> Plan:
     return Plan(start, stages)
 
 
+# --- trials
+
+# Learning rate 0.1 finds the same depth as smaller ones, in a fraction of the time.
+_TRIAL_RATE, _LARGEST_RATE, _SMALLEST_RATE = 0.1, 0.3, 0.005
+_MOST_ROUNDS = 1000
+_OF_TRIALS: Mapping[str, Any] = {
+    "preset": None,
+    "booster": "gbtree",  # rounds that drop others are scored anew each time
+    "callbacks": None,
+    "verbose": 0,
+    "early_stopping_rounds": None,
+    "warm_start": False,
+    "keep_pruned": False,
+}
+# Of `max_time`, for trials.
+_SHARE_OF_TIME = 0.5
+
+
+def _trial_of(task: FitTask) -> FitTask:
+    """Return the task of trials: no callback is told, no `random_state` is advanced."""
+    parameters, settings = task.parameters, dict(_OF_TRIALS)
+    if not is_integer(parameters.random_state):
+        settings["random_state"] = 0
+    if parameters.max_time is not None:
+        settings["max_time"] = _SHARE_OF_TIME * parameters.max_time
+    if "learning_rate" in task.free and not task.is_forest:
+        settings |= {"learning_rate": _TRIAL_RATE, "n_estimators": _MOST_ROUNDS}
+    elif "n_estimators" in task.free and not task.is_forest:
+        slower = max(1.0, _TRIAL_RATE / max(parameters.learning_rate, _SMALLEST_RATE))
+        settings["n_estimators"] = int(_MOST_ROUNDS * slower)
+    trial = task.with_settings(settings)
+    seed = seeds(trial.parameters.random_state, is_sampling=True)
+    return trial._replace(listeners=(), seeds=seed)
+
+
 # A trial ends when its metric has not improved for so many rounds.
 _PATIENCE = 50
 # Up to so many rows: how many parts they are divided into, and how many of these are held out in
 # turn. The fewer rows judge, the less can be said from one part.
 _FOLDS = ((4_000, 5, 5), (10_000, 5, 3), (np.inf, 5, 1))
-
-# Of more rows, so many tell settings apart as well; fewer do if each has many raw scores, and so
-# does one part.
-_MOST_COMPARED, _FEWEST_COMPARED = 25_000, 5_000
-_MOST_SCORES = 75_000
-# Sparse rows become a dense table of bins, which is faster, if it has at most so many.
-_LARGEST_DENSE = 2**26
 
 
 class Fold(NamedTuple):
@@ -223,7 +299,24 @@ class Trials:
         return training
 
 
-def sample(task: FitTask) -> FitTask:
+def _last_metric(training: Training) -> tuple[str, list[float]]:
+    """Return the name of the metric that judges, and its value after each round."""
+    (logs,) = training.finished_log().values()
+    *_, (name, values) = logs.items()
+    return name, values
+
+
+# --- the rows of trials
+
+# Of more rows, so many tell settings apart as well; fewer do if each has many raw scores, and so
+# does one part.
+_MOST_COMPARED, _FEWEST_COMPARED = 25_000, 5_000
+_MOST_SCORES = 75_000
+# Sparse rows become a dense table of bins, which is faster, if it has at most so many.
+_LARGEST_DENSE = 2**26
+
+
+def _sample(task: FitTask) -> FitTask:
     """Return a task with as many of the rows as settings are compared on."""
     rows = task.rows
     most_by_scores = max(_FEWEST_COMPARED, _MOST_SCORES // task.loss.n_outputs)
@@ -241,13 +334,6 @@ def _how_to_divide(task: FitTask) -> dict[str, Any]:
         "parts": task.targets.parts(task.rows.y),
         "seed": task.seeds[0],
     }
-
-
-def _last_metric(training: Training) -> tuple[str, list[float]]:
-    """Return the name of the metric that judges, and its value after each round."""
-    (logs,) = training.finished_log().values()
-    *_, (name, values) = logs.items()
-    return name, values
 
 
 def _parts(data: FitTask) -> list[FitTask]:
@@ -310,30 +396,10 @@ def _binned(data: FitTask) -> Any:
     return bin_checked(X, weight, settings, None, None, Means(data.parameters.n_jobs, 0))
 
 
-# Learning rate 0.1 finds the same depth as smaller ones, in a fraction of the time.
-_TRIAL_RATE, _LARGEST_RATE, _SMALLEST_RATE = 0.1, 0.3, 0.005
-_MOST_ROUNDS = 1000
-# Up to so many raw scores of training rows, the steps of the fit are so much smaller than those of
-# the trials, and its rounds so many times as many.
-_FINER_STEPS = ((50_000, 4), (500_000, 2), (np.inf, 1))
-_OF_TRIALS: Mapping[str, Any] = {
-    "preset": None,
-    "booster": "gbtree",  # rounds that drop others are scored anew each time
-    "callbacks": None,
-    "verbose": 0,
-    "early_stopping_rounds": None,
-    "warm_start": False,
-    "keep_pruned": False,
-}
-# Fewer rows cannot tell settings apart.
-_FEWEST_ROWS = 20
-# Of `max_time`, for trials.
-_SHARE_OF_TIME = 0.5
-# Of what is left of it, for the rounds of the fit: it has more rows than a trial.
-_SAFE_SHARE = 0.6
+# --- the best values
 
 
-class Search:
+class Comparison:
     """What trials have come to so far.
 
     Parameters
@@ -411,64 +477,13 @@ def _comparison(stage: Stage, outcomes: Mapping[Any, Outcome], best: Any) -> str
     return f"{compared}: {stage.why}"
 
 
-def choose(task: FitTask) -> ChosenParams:
-    """Choose values of the parameters that are free; the others keep theirs.
+# --- steps
 
-    Raises
-    ------
-    ValueError
-        If the fit continues a model, or as `fit` does.
-    """
-    if task.continued is not None:
-        raise ValueError(
-            "preset='auto' chooses parameters for a new model, and cannot continue "
-            f"{task.continued_name}: set_params(**model.chosen_params_, preset=None) before"
-        )
-    plan, free = plan_for(task), task.free
-    chosen = {name: choice for name, choice in plan.start.items() if name in free}
-    stages = [stage for stage in plan.stages if {stage.parameter, *stage.rivals}.issubset(free)]
-    trial = _trial_of(task.with_settings(values_of(chosen)))
-    search = Search(is_shown=bool(task.parameters.verbose))
-    if len(task.rows.y) >= _FEWEST_ROWS and not task.targets.is_constant:
-        _search(trial, stages, search)
-    chosen |= search.chosen
-    if search.outcome is not None and not task.is_forest:
-        steps = _steps(task, search.outcome, len(task.rows.y) * task.loss.n_outputs)
-        search.show(steps)
-        chosen |= steps
-    return ChosenParams(values_of(chosen), {name: choice.why for name, choice in chosen.items()})
-
-
-def _trial_of(task: FitTask) -> FitTask:
-    """Return the task of trials: no callback is told, no `random_state` is advanced."""
-    parameters, settings = task.parameters, dict(_OF_TRIALS)
-    if not is_integer(parameters.random_state):
-        settings["random_state"] = 0
-    if parameters.max_time is not None:
-        settings["max_time"] = _SHARE_OF_TIME * parameters.max_time
-    if "learning_rate" in task.free and not task.is_forest:
-        settings |= {"learning_rate": _TRIAL_RATE, "n_estimators": _MOST_ROUNDS}
-    elif "n_estimators" in task.free and not task.is_forest:
-        slower = max(1.0, _TRIAL_RATE / max(parameters.learning_rate, _SMALLEST_RATE))
-        settings["n_estimators"] = int(_MOST_ROUNDS * slower)
-    trial = task.with_settings(settings)
-    seed = seeds(trial.parameters.random_state, is_sampling=True)
-    return trial._replace(listeners=(), seeds=seed)
-
-
-def _search(task: FitTask, stages: Sequence[Stage], search: Search) -> None:
-    """Compare settings until all stages are done, or there is no time left."""
-    n_jobs, n_values = task.parameters.n_jobs, task.rows.X.size
-    n_threads = n_threads_for(n_jobs, n_values, VALUES_PER_THREAD, n_times=_MOST_ROUNDS)
-    with ThreadTeam(n_threads) as team:
-        compared = sample(task)
-        trials = Trials(compared, team)
-        if trials.n_folds > 0:
-            search.compare(trials, stages)
-        if search.outcome is not None and compared is not task:  # more rows bear more rounds
-            trials = Trials(task, team)
-            if trials.n_folds > 0:
-                search.count_rounds(trials)
+# Up to so many raw scores of training rows, the steps of the fit are so much smaller than those of
+# the trials, and its rounds so many times as many.
+_FINER_STEPS = ((50_000, 4), (500_000, 2), (np.inf, 1))
+# Of what is left of it, for the rounds of the fit: it has more rows than a trial.
+_SAFE_SHARE = 0.6
 
 
 def _steps(task: FitTask, outcome: Outcome, n_scores: int) -> dict[str, Choice]:
@@ -481,14 +496,24 @@ def _steps(task: FitTask, outcome: Outcome, n_scores: int) -> dict[str, Choice]:
     rate = _TRIAL_RATE if "learning_rate" in free else rate
     of = ", as many as there was time for," if outcome.is_cut else ""
     best = f"{outcome.metric} is best after {n_rounds} rounds{of} of learning rate {rate:g}"
-    in_time = _rounds_in_time(task, outcome)
+    in_time = np.inf  # rounds of the fit for which there is time
+    if parameters.max_time is not None:
+        stops = stops_early(parameters)
+        seconds = outcome.seconds * (2 if stops and parameters.refit else 1)
+        if stops or task.validation:
+            seconds += outcome.seconds_to_judge
+        seconds_left = parameters.max_time - (time.perf_counter() - task.clock.begin)
+        in_time = max(1.0, _SAFE_SHARE * seconds_left / seconds * n_rounds)
     if "learning_rate" not in free:
         chosen = {"n_estimators": Choice(n_rounds, best)}
     elif "n_estimators" not in free:
         rate = min(_LARGEST_RATE, rate * n_rounds / min(task.n_rounds, in_time))
         chosen = {"learning_rate": Choice(rate, best)}
     else:
-        finer = _finer_steps(n_scores, n_rounds, in_time)
+        # how much smaller the steps are than those of the trials; larger for want of time
+        finer: float = next(finer for most, finer in _FINER_STEPS if n_scores <= most)
+        share = min(finer, in_time / n_rounds)
+        finer = int(share) if share >= 1.0 else max(share, _TRIAL_RATE / _LARGEST_RATE)
         if parameters.booster == "dart":
             finer = min(finer, 1.0)
         why = "smaller steps are better, but slower" if finer >= 1.0 else "for want of time"
@@ -497,26 +522,3 @@ def _steps(task: FitTask, outcome: Outcome, n_scores: int) -> dict[str, Choice]:
             "learning_rate": Choice(rate / finer, why),
         }
     return {name: choice for name, choice in chosen.items() if name in free}
-
-
-def _rounds_in_time(task: FitTask, outcome: Outcome) -> float:
-    """Return for how many rounds of the fit there is time, at least 1."""
-    parameters = task.parameters
-    if parameters.max_time is None:
-        return np.inf
-    stops = stops_early(parameters)
-    seconds = outcome.seconds * (2 if stops and parameters.refit else 1)
-    if stops or task.validation:
-        seconds += outcome.seconds_to_judge
-    seconds_left = parameters.max_time - (time.perf_counter() - task.clock.begin)
-    return max(1.0, _SAFE_SHARE * seconds_left / seconds * outcome.n_rounds)
-
-
-def _finer_steps(n_scores: int, n_rounds: int, in_time: float) -> float:
-    """Return how much smaller the steps of the fit are than those of the trials.
-
-    Larger ones, where there is not the time for as many rounds.
-    """
-    finer = next(finer for most, finer in _FINER_STEPS if n_scores <= most)
-    share = min(finer, in_time / n_rounds)
-    return int(share) if share >= 1.0 else max(share, _TRIAL_RATE / _LARGEST_RATE)
