@@ -128,19 +128,10 @@ class Dart(Booster):
 
 @np.errstate(all="ignore")
 def choose_rounds(weights: np.ndarray, dropout: Dropout, seed: int) -> np.ndarray:
-    """Choose which of the rounds so far the next one leaves out.
+    """Return the numbers of the rounds that the next one leaves out, increasing.
 
-    Parameters
-    ----------
-    weights : ndarray of float64, shape (n_rounds,)
-    dropout : Dropout
-    seed : int
-        The luck of a round is a hash of it, of how many rounds there are, and of its number.
-
-    Returns
-    -------
-    ndarray of int, shape (n_dropped,)
-        Increasing.
+    `weights` has one for each round so far. The luck of a round is a hash of the seed, of how many
+    rounds there are, and of its number.
     """
     n_rounds = len(weights)
     key = np.uint64(hash_key(seed, n_rounds, _DROPS))

@@ -66,28 +66,14 @@ class TreeGrower(Protocol):
     """What grows the trees of a training, some rounds at a time.
 
     :class:`~sklboost.boosting.rounds.Rounds`, or what has the workers of a cluster do it.
-
-    Attributes
-    ----------
-    team : ThreadTeam
-        Of this process.
-    n_at_once : int
-        Rounds worth doing in one call, within the limits.
-    seconds_per_call : float
-        What a call should take: Ctrl-C and `max_time` act between two.
-    grown : Trees
-        The trees of the last call, from the front; the next call overwrites them.
-    n_threads : int
-        Threads that grow the trees.
-    traffic : dict of str to tuple of int
-        Messages and bytes that machines have sent, by what they were for; known when closed.
     """
 
-    team: ThreadTeam
-    n_at_once: int
-    seconds_per_call: float
-    grown: Trees
-    n_threads: int
+    team: ThreadTeam  # of this process
+    n_at_once: int  # rounds worth doing in one call, within the limits
+    seconds_per_call: float  # that a call should take: Ctrl-C and `max_time` act between two
+    grown: Trees  # of the last call, from the front; the next call overwrites them
+    n_threads: int  # that grow the trees, on all machines
+    # messages and bytes that machines have sent, by what they were for; known when closed
     traffic: dict[str, tuple[int, int]]
 
     def grow(self, start: int, stop: int, params: TreeParams) -> Iterator[Trees]:
@@ -180,18 +166,8 @@ def boost_rounds(  # noqa: C901, one loop tells the whole story
 ):
     """Grow the parallel trees ``[start, stop)``; every member of the team calls it.
 
-    Parameters
-    ----------
-    team : Team
-    parallel_trees : tuple of int
-        Start and stop, counted through all rounds.
-    state : RoundState
-    params : TreeParams
-    workspace : Workspace
-    grown : Trees
-        Filled from the front, except for the settings.
-    unpruned : Trees
-        Filled likewise with the trees before pruning; no room for nodes: they are not kept.
+    They are counted through all rounds. `grown` is filled from the front, except for the settings,
+    and `unpruned` likewise with the trees before pruning, if it has room for nodes.
     """
     if not assemble(team):
         return
@@ -285,19 +261,7 @@ def leave_out(team, parallel_tree, state, hessian):
 class Rounds:
     """Grows the trees of a training, some rounds at a time: a ``TreeGrower``.
 
-    Parameters
-    ----------
-    team : ThreadTeam
-    task : BoostingTask
-    limits : tuple of int
-        The fewest and the most rounds that may be done in one call.
-
-    Attributes
-    ----------
-    team, n_at_once, seconds_per_call, grown, n_threads, traffic
-        As in ``TreeGrower``.
-    workspace : Workspace
-    state : RoundState
+    `limits` are the fewest and the most rounds that may be done in one call.
     """
 
     seconds_per_call = 0.1

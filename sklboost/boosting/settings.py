@@ -128,15 +128,8 @@ def feature_rules(
 ) -> FeatureRules:
     """Return the rules for single features; None: no such rule.
 
-    Parameters
-    ----------
-    n_features : int
-    signs : sequence of -1, 0 or 1, optional
-        One per feature.
-    groups : sequence of sequence of int, "pairwise" or "no_interactions", optional
-        Numbers of the features that may be together on a path.
-    weights : sequence of float, optional
-        One per feature, not negative. Equal weights are no rule.
+    `signs` are -1, 0 or 1, `weights` not negative, one for each feature; equal weights are no rule.
+    `groups` have numbers of the features that may be together on a path.
     """
     weight_array = np.array([] if weights is None else weights, dtype=np.float64)
     if len(set(weight_array.tolist())) == 1:

@@ -52,36 +52,7 @@ class Schedule(NamedTuple):
 
 
 class Training:
-    """The training of one model: its state, which callbacks see, and the loop over its rounds.
-
-    Parameters
-    ----------
-    team : ThreadTeam
-    task : BoostingTask
-    schedule : Schedule
-        Kept as an attribute.
-    make_grower : callable
-        Makes what grows the trees.
-
-    Attributes
-    ----------
-    grower : TreeGrower
-        It is to be closed after the training; trees stay.
-    first_round, n_rounds, n_estimators : int
-        Rounds of the model that is continued, else 0; finished and planned, these included.
-    evals_log : dict of str to dict of str to list of float
-        By validation set and metric, one value per round, from `first_logged` on.
-    first_logged : int
-        0 if the rounds before are logged, else `first_round`.
-    best_iteration, best_score : int and float, or None
-        Set by early stopping.
-    learning_rates : list of float
-        Of the rounds done.
-    stop_reason : str
-        ``"completed"``, ``"early_stopping"``, ``"max_time"`` or ``"interrupted"``.
-    seconds : dict of str to float
-        Time spent on ``"boosting"`` and on ``"evaluation"``.
-    """
+    """The training of one model: its state, which callbacks see, and the loop over its rounds."""
 
     def __init__(
         self,
@@ -93,17 +64,20 @@ class Training:
         self._task = task
         self.schedule = schedule
         self._learning_rate = task.params.learning_rate
-        self.learning_rates: list[float] = []
-        self.first_round = self.n_rounds = schedule.rounds.start
-        self.n_estimators = schedule.rounds.stop
-        self.best_iteration: int | None = None
+        self.learning_rates: list[float] = []  # of the rounds done
+        self.first_round = schedule.rounds.start  # rounds of the model that is continued, else 0
+        self.n_rounds = self.first_round  # finished, these included
+        self.n_estimators = schedule.rounds.stop  # planned, these included
+        self.best_iteration: int | None = None  # set by early stopping, like the score
         self.best_score: float | None = None
-        self.stop_reason = ""
+        self.stop_reason = ""  # "completed", "early_stopping", "max_time" or "interrupted"
         self.first_logged = 0 if schedule.logs_before else self.first_round
+        # by validation set and metric, one value a round, from `first_logged` on
         self.evals_log: MetricLog = {
             given.name: {metric.name: [] for metric in schedule.metrics}
             for given in schedule.validation
         }
+        # to be closed after the training; trees stay
         self.grower = make_grower(team, task, self._limits_of_call())
         self._n_at_once = 1  # until it is known how long a round takes
         self._evaluation = Evaluation(
@@ -272,13 +246,7 @@ class Training:
 
 
 class Replay(TrainingCallback):
-    """Sets the learning rate of each round to what it was in another training.
-
-    Parameters
-    ----------
-    learning_rates : list of float
-        One per round.
-    """
+    """Sets the learning rate of each round to what it was in another training."""
 
     def __init__(self, learning_rates: Sequence[float]):
         self._learning_rates = learning_rates

@@ -148,10 +148,7 @@ def bin_rows(team: ThreadTeam, rows: Rows, parameters: Parameters) -> Bins:
 def start_of(task: FitTask) -> np.ndarray:
     """Return the raw score of the model before its first tree, float64, shape (n_outputs,).
 
-    Raises
-    ------
-    ValueError
-        If the user's `base_score` has too few or too many numbers, or one that is no prediction.
+    ValueError if `base_score` has too few or too many numbers, or one that is no prediction.
     """
     rows, loss = task.rows, task.loss
     base_score: Any = task.parameters.base_score

@@ -54,13 +54,7 @@ _FEWEST_ROWS = 20
 
 
 def choose(task: FitTask) -> ChosenParams:
-    """Choose values of the parameters that are free; the others keep theirs.
-
-    Raises
-    ------
-    ValueError
-        If the fit continues a model, or as `fit` does.
-    """
+    """Choose values of the parameters that are free; the others keep theirs."""
     if task.continued is not None:
         raise ValueError(
             "preset='auto' chooses parameters for a new model, and cannot continue "
@@ -217,12 +211,8 @@ class Outcome(NamedTuple):
 class Trials:
     """Trains models of different settings on the same folds.
 
-    Parameters
-    ----------
-    task : FitTask
-        Of all rows, with the weights of the user. If it has validation data, that judges; else
-        parts of the rows do.
-    team : ThreadTeam
+    The task is of all rows, with the weights of the user. If it has validation data, that judges;
+    else parts of the rows do.
     """
 
     def __init__(self, task: FitTask, team: ThreadTeam):
@@ -400,25 +390,12 @@ def _binned(data: FitTask) -> Any:
 
 
 class Comparison:
-    """What trials have come to so far.
-
-    Parameters
-    ----------
-    is_shown : bool
-        Whether each choice is shown to the user.
-
-    Attributes
-    ----------
-    chosen : dict of str to Choice
-        The best values of the parameters of the stages.
-    outcome : Outcome or None
-        Of these. None: there was no trial.
-    """
+    """What trials have come to so far; `is_shown`: the user is shown each choice."""
 
     def __init__(self, is_shown: bool) -> None:
         self._is_shown = is_shown
-        self.chosen: dict[str, Choice] = {}
-        self.outcome: Outcome | None = None
+        self.chosen: dict[str, Choice] = {}  # the best values of the parameters of the stages
+        self.outcome: Outcome | None = None  # of these; None: there was no trial
 
     @property
     def settings(self) -> dict[str, Any]:
