@@ -38,7 +38,7 @@ class Booster:
         self._evaluation = evaluation  # of the validation rows
         self._parts = [task.trees_before]
 
-    def leave_out(self, params: TreeParams) -> None:
+    def drop_rounds(self, params: TreeParams) -> None:
         """Take the rounds out of the scores that the next one is to be grown without: none."""
 
     def add(self, trees: Trees, n_rounds: int, *, ends_round: bool) -> np.ndarray:
@@ -79,7 +79,7 @@ class Dart(Booster):
         self._history: list[Rescaling] = []
         self._weights = np.empty(0)
 
-    def leave_out(self, params: TreeParams) -> None:  # noqa: D102
+    def drop_rounds(self, params: TreeParams) -> None:  # noqa: D102
         dropped = choose_rounds(self._weights, self._dropout, self._seed)
         learning_rate = params.learning_rate * params.num_parallel_tree
         self._history.append(rescaling(dropped, learning_rate, self._dropout))

@@ -130,7 +130,7 @@ class Training:
         params = self._task.params
         params = params._replace(learning_rate=self._learning_rate / params.num_parallel_tree)
         n_left = (stop - start) * self._task.trees_per_round
-        self._booster.leave_out(params)
+        self._booster.drop_rounds(params)
         for trees in self.grower.grow(start, stop, params):
             n_left -= len(trees.n_pruned)
             values = self._booster.add(trees, stop - start, ends_round=n_left == 0)
