@@ -75,7 +75,8 @@ class FitTask(NamedTuple):
     parameters: Parameters  # of a classifier, ClassifierParameters, and so on
     is_forest: bool  # whether there is one round, of `n_estimators` trees
     continued: FittedModel | None  # what new rounds are added to
-    continued_name: str  # "init_model", or what a warm start is called in errors
+    continued_name: str  # for errors
+    is_warm_start: bool  # whether it is the estimator's own model
     listeners: Sequence[TrainingCallback]  # told of the training, after the user's `callbacks`
     # makes a fitted estimator of a TrainedModel, for callbacks that ask for one
     make_estimator: Callable[[TrainedModel], Any]
@@ -106,11 +107,6 @@ class FitTask(NamedTuple):
         """Trees that a round adds to each output."""
         return rounds_and_trees(self.parameters, self.is_forest)[1]
 
-    @property
-    def is_warm_start(self) -> bool:
-        """Whether the estimator's own model is continued."""
-        return self.continued is not None and self.continued_name != "init_model"
-
     def with_settings(self, settings: Mapping[str, Any]) -> "FitTask":
         """Return the task with other values of some parameters."""
         return self._replace(parameters=replace(self.parameters, **settings))
@@ -138,7 +134,8 @@ def read_task(
     if init_model is not None and xgb_model is not None:
         raise ValueError("init_model and xgb_model are two names of one argument: give one")
     other, name = init_model if xgb_model is None else xgb_model, "init_model"
-    if other is None and parameters.warm_start and hasattr(estimator, "model_"):
+    is_warm_start = other is None and bool(parameters.warm_start) and hasattr(estimator, "model_")
+    if is_warm_start:
         other, name = estimator, "the model of warm_start=True"
     if other is not None and type(other) is not type(estimator):
         raise TypeError(
@@ -152,6 +149,7 @@ def read_task(
         is_forest=estimator._is_forest,
         continued=continued,
         continued_name=name,
+        is_warm_start=is_warm_start,
         listeners=listeners,
         make_estimator=estimator._fitted_copy,
         clock=clock,
