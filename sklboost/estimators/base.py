@@ -334,10 +334,10 @@ class BaseBooster(
         >>> bool(abs(((pruned.predict(X) - y) ** 2).mean() / path.impurities[-4] - 1) < 1e-6)
         True
         """
-        if self.preset is not None:
+        if self.preset == "auto":
             raise ValueError(
-                f"preset={self.preset!r}: the pruning path is that of a tree of given parameters; "
-                "call set_params(**model.chosen_params_, preset=None) before"
+                "preset='auto': the pruning path is that of a tree of given parameters; call "
+                "set_params(**model.chosen_params_, preset=None) before"
             )
         if dask_kind(X):
             raise TypeError(
