@@ -7,7 +7,6 @@ import pytest
 from numpy.testing import assert_allclose
 
 from sklboost.boosting import rounds
-from sklboost.boosting import rounds as calls
 from sklboost.boosting import training as training_module
 from sklboost.boosting.callbacks import EarlyStopping, TrainingCallback
 from sklboost.boosting.evaluation import ValidationSet
@@ -151,7 +150,7 @@ def test_a_call_is_no_longer_than_ctrl_c_may_wait(monkeypatch):
 def test_large_rounds_are_scored_some_together_unless_they_take_long(
     long_values, n_at_once, monkeypatch
 ):
-    monkeypatch.setattr(calls, "_VALUES_PER_CALL", 1)
+    monkeypatch.setattr(rounds, "_VALUES_PER_CALL", 1)
     monkeypatch.setattr(training_module, "_LONG_VALUES", long_values)
     watch = Act(every_round=False)
     one = run(watch, metrics=[COMPILED])
