@@ -86,7 +86,7 @@ def parameter_faults(site: Path, pages: dict[Path, Page]) -> Iterator[str]:
     """Yield the parameters that cannot be linked to, or that the page of parameters does not."""
     sys.path.insert(0, str(ROOT))
     import sklboost
-    from sklboost.estimators.documentation_link import FOLDER, SITE
+    from sklboost.estimators.base import FOLDER, SITE
 
     listed = pages[site / "docs" / "reference" / "parameters.html"].links
     for name in sklboost.__all__:

@@ -18,7 +18,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import sklboost
-from sklboost.estimators import documentation_link
+from sklboost.estimators import base
 from tests.conftest import ROOT
 
 ESTIMATORS = [name for name in sklboost.__all__ if name.startswith("XGB")]
@@ -222,7 +222,7 @@ def test_machine_code_that_cannot_be_made_is_one_error(small_package, monkeypatc
 
 
 def test_addresses_agree():
-    assert PROJECT["urls"]["Documentation"] == f"{documentation_link.SITE}/stable"
+    assert PROJECT["urls"]["Documentation"] == f"{base.SITE}/stable"
     assert PROJECT["urls"]["Source"].startswith("https://github.com/")
     for name in ("Issues", "Changelog"):
         assert PROJECT["urls"][name].startswith(f"{PROJECT['urls']['Source']}/")
@@ -235,7 +235,7 @@ def test_addresses_agree():
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_the_diagram_of_an_estimator_links_to_its_page(name):
     model = getattr(sklboost, name)(max_depth=3)
-    link = f"{documentation_link.SITE}/v{VERSION}/docs/reference/api/sklboost.{name}.html"
+    link = f"{base.SITE}/v{VERSION}/docs/reference/api/sklboost.{name}.html"
     assert model._get_doc_link() == clone(model)._get_doc_link() == link
     diagram = unescape(make_pipeline(StandardScaler(), model)._repr_html_())
     assert f'href="{link}"' in diagram

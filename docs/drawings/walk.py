@@ -18,9 +18,9 @@ class Stop(NamedTuple):
 
 
 STOPS = (
-    Stop("estimators/fit/fitting_mixin.py", "FittingMixin.fit", "X, y as the user has them"),
-    Stop("estimators/fit/fitting.py", "fit_model", "FitRequest: arguments and parameters"),
+    Stop("estimators/base.py", "BaseBooster.fit", "X, y as the user has them"),
     Stop("estimators/input/rows.py", "training_rows", "Rows: checked values, targets, weights"),
+    Stop("estimators/fit/fitting.py", "train", "FitTask: all that the fit was given, checked"),
     Stop("data/features.py", "training_bins", "TrainingBins and BinCuts"),
     Stop("boosting/training.py", "Training.run", "BoostingTask: bins, targets, loss, settings"),
     Stop("boosting/rounds.py", "boost_rounds", "Derivatives: gradient and hessian per row"),

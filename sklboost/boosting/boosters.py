@@ -13,7 +13,6 @@ https://xgboost.readthedocs.io/en/stable/tutorials/dart.html.
 """
 
 import functools
-from abc import ABC, abstractmethod
 from typing import NamedTuple
 
 import numpy as np
@@ -31,50 +30,27 @@ _DROPS = np.int64(2**31 - 1)
 _TWO_32 = 2.0**32
 
 
-class Booster(ABC):
-    """Does rounds, keeps their trees and scores the validation rows.
+class Booster:
+    """``booster="gbtree"``: trees are added to those before, and to the validation rows' scores."""
 
-    Parameters
-    ----------
-    task : BoostingTask
-    rounds : TreeGrower
-    evaluation : Evaluation
-        Of the validation rows.
-    """
-
-    def __init__(self, task: BoostingTask, rounds: TreeGrower, evaluation: Evaluation):
+    def __init__(self, task: BoostingTask, evaluation: Evaluation):
         self._trees_per_round = task.trees_per_round
-        self._rounds = rounds
-        self._evaluation = evaluation
+        self._evaluation = evaluation  # of the validation rows
+        self._parts = [task.trees_before]
 
-    @abstractmethod
-    def advance(self, start: int, stop: int, params: TreeParams) -> np.ndarray:
-        """Do the rounds ``[start, stop)``, at most ``rounds.n_at_once``, and return the metrics.
+    def drop_rounds(self, params: TreeParams) -> None:
+        """Take the rounds out of the scores that the next one is to be grown without: none."""
+
+    def add(self, trees: Trees, n_rounds: int, *, ends_round: bool) -> np.ndarray:
+        """Add the trees of so many rounds, or a part of one; return the metrics if that ends it.
 
         These have shape (n_rounds, n_sets, n_metrics).
         """
+        self._parts.append(trees)
+        return self._evaluation.score(trees, n_rounds, ends_round=ends_round)
 
-    @abstractmethod
     def trees(self, n_rounds: int) -> Trees:
-        """Trees of the first `n_rounds` rounds, those of a continued model included."""
-
-
-class TreeBooster(Booster):
-    """``booster="gbtree"``: trees are added to those before."""
-
-    def __init__(self, task: BoostingTask, rounds: TreeGrower, evaluation: Evaluation):
-        super().__init__(task, rounds, evaluation)
-        self._parts = [task.trees_before]
-
-    def advance(self, start: int, stop: int, params: TreeParams) -> np.ndarray:  # noqa: D102
-        n_rounds, n_left = stop - start, (stop - start) * self._trees_per_round
-        for trees in self._rounds.run(start, stop, params):
-            self._parts.append(trees)
-            n_left -= len(trees.n_pruned)
-            values = self._evaluation.score(trees, n_rounds, ends_round=n_left == 0)
-        return values
-
-    def trees(self, n_rounds: int) -> Trees:  # noqa: D102
+        """Return the trees of the first `n_rounds` rounds, a continued model's included."""
         return first_trees(join_trees(self._parts), n_rounds * self._trees_per_round)
 
 
@@ -87,54 +63,49 @@ class Rescaling(NamedTuple):
 
 
 class Dart(Booster):
-    """``booster="dart"``: each round leaves some earlier rounds out; one round at a time.
-
-    Takes `dropout` in addition.
-    """
+    """``booster="dart"``: each round leaves some earlier rounds out; one round at a time."""
 
     def __init__(
-        self, task: BoostingTask, rounds: TreeGrower, evaluation: Evaluation, dropout: Dropout
+        self, task: BoostingTask, evaluation: Evaluation, grower: TreeGrower, dropout: Dropout
     ):
-        super().__init__(task, rounds, evaluation)
+        super().__init__(task, evaluation)
         # trees are taken out of their scores and put back; no metrics, so no targets
         rows = ValidationSet("", task.X, np.empty(0), np.empty(0), task.raw_score)
-        self._training_rows = Evaluation(rounds.team, task, [rows], [], rounds.grown)
+        self._training_rows = Evaluation(grower.team, task, [rows], [], grower.grown)
         self._dropout = dropout
         self._seed = task.sampling_seed
+        self._growing: list[Trees] = []  # of the round that is not finished
         self._grown: list[Trees] = []  # by round, not scaled
         self._history: list[Rescaling] = []
         self._weights = np.empty(0)
 
-    def advance(self, start: int, stop: int, params: TreeParams) -> np.ndarray:  # noqa: D102
-        before = self._weights
-        dropped = choose_rounds(before, self._dropout, self._seed)
-        self._add(self._training_rows, dropped, -before[dropped])
-        self._grown.append(join_trees(list(self._rounds.run(start, stop, params))))
+    def drop_rounds(self, params: TreeParams) -> None:  # noqa: D102
+        dropped = choose_rounds(self._weights, self._dropout, self._seed)
         learning_rate = params.learning_rate * params.num_parallel_tree
         self._history.append(rescaling(dropped, learning_rate, self._dropout))
+        self._score(self._training_rows, dropped, -self._weights[dropped])
+
+    def add(self, trees: Trees, n_rounds: int, *, ends_round: bool) -> np.ndarray:  # noqa: D102
+        self._growing.append(trees)
+        if not ends_round:
+            return np.empty((1, 0, 0))
+        self._grown.append(join_trees(self._growing))
+        self._growing = []
+        before, dropped = self._weights, self._history[-1].dropped
         after = self._weights = rescale(before, self._history[-1])
-        changed = np.append(dropped, start)
+        changed = np.append(dropped, len(before))
         if len(dropped) > 0:
             # of the training rows' scores the dropped rounds are out, and the new one is in
             in_scores = np.append(np.zeros(len(dropped)), 1.0)
-            self._add(self._training_rows, changed, after[changed] - in_scores)
+            self._score(self._training_rows, changed, after[changed] - in_scores)
         change = after[changed] - np.append(before, 0.0)[changed]
-        return self._add(self._evaluation, changed, change)
+        return self._score(self._evaluation, changed, change)
 
     def trees(self, n_rounds: int) -> Trees:  # noqa: D102
         weights = functools.reduce(rescale, self._history[:n_rounds], np.empty(0))
         return self._scaled(np.arange(n_rounds), weights)
 
-    def _scaled(self, rounds: np.ndarray, weights: np.ndarray) -> Trees:
-        """Trees of some rounds, the leaf values of each round times its weight."""
-        trees = join_trees([no_trees(), *(self._grown[round_] for round_ in rounds)])
-        tree_weights = np.repeat(weights, self._trees_per_round)
-        _multiply_values(trees, tree_weights)
-        if trees.unpruned is not None:
-            _multiply_values(trees.unpruned, tree_weights)
-        return trees
-
-    def _add(self, evaluation: Evaluation, rounds: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    def _score(self, evaluation: Evaluation, rounds: np.ndarray, weights: np.ndarray) -> np.ndarray:
         """Add the trees of some rounds times their weights to the rows; return the metrics."""
         if len(rounds) == 0:
             return np.empty((1, 0, 0))
@@ -142,29 +113,25 @@ class Dart(Booster):
         evaluation.read_from(trees)
         return evaluation.score(trees, 1)
 
-
-def make_booster(task: BoostingTask, rounds: TreeGrower, evaluation: Evaluation) -> Booster:
-    """Return the booster that a task asks for."""
-    if task.dropout is None:
-        return TreeBooster(task, rounds, evaluation)
-    return Dart(task, rounds, evaluation, task.dropout)
+    @np.errstate(all="ignore")
+    def _scaled(self, rounds: np.ndarray, weights: np.ndarray) -> Trees:
+        """Return copies of the trees of some rounds, leaf values times the weight of the round."""
+        trees = join_trees([no_trees(), *(self._grown[round_] for round_ in rounds)])
+        tree_weights = np.repeat(weights, self._trees_per_round)
+        for scaled in (trees,) if trees.unpruned is None else (trees, trees.unpruned):
+            node_weights = np.repeat(tree_weights, np.diff(scaled.starts))
+            scaled.nodes["value"] *= node_weights
+            scaled.outputs["value"] *= node_weights[:, np.newaxis]
+            scaled.params["learning_rate"] *= tree_weights  # which is in the leaf values
+        return trees
 
 
 @np.errstate(all="ignore")
 def choose_rounds(weights: np.ndarray, dropout: Dropout, seed: int) -> np.ndarray:
-    """Choose which of the rounds so far the next one leaves out.
+    """Return the numbers of the rounds that the next one leaves out, increasing.
 
-    Parameters
-    ----------
-    weights : ndarray of float64, shape (n_rounds,)
-    dropout : Dropout
-    seed : int
-        The luck of a round is a hash of it, of how many rounds there are, and of its number.
-
-    Returns
-    -------
-    ndarray of int, shape (n_dropped,)
-        Increasing.
+    `weights` has one for each round so far. The luck of a round is a hash of the seed, of how many
+    rounds there are, and of its number.
     """
     n_rounds = len(weights)
     key = np.uint64(hash_key(seed, n_rounds, _DROPS))
@@ -204,12 +171,3 @@ def rescale(weights: np.ndarray, change: Rescaling) -> np.ndarray:
     after = np.append(weights, change.new_weight)
     after[change.dropped] *= change.factor
     return after
-
-
-@np.errstate(all="ignore")
-def _multiply_values(trees: Trees, weights: np.ndarray) -> None:
-    """Multiply the values of each tree by its weight, in place."""
-    node_weights = np.repeat(weights, np.diff(trees.starts))
-    trees.nodes["value"] *= node_weights
-    trees.outputs["value"] *= node_weights[:, np.newaxis]
-    trees.params["learning_rate"] *= weights  # which is in the leaf values

@@ -2,11 +2,6 @@
 
 A callback keeps nothing of a training beyond its end, so the same object serves many models. The
 names are XGBoost's (``xgboost.callback``).
-
-The callback that saves a model while it trains.
-
-A file is written beside its place and then moved there, so that a crash leaves a whole file or
-none.
 """
 
 import math
@@ -399,7 +394,7 @@ class Checkpoint(TrainingCallback):
             self._save(training)
 
     def _save(self, training: TrainingState) -> None:
-        """Write the snapshot next to its place, then move it there in one step."""
+        """Write the snapshot beside its place, then move it: a crash leaves no half of a file."""
         model = training.snapshot()
         model.callbacks = None
         target = Path(self.directory) / f"{self.name}_{training.n_rounds}.joblib"

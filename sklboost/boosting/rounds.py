@@ -65,31 +65,17 @@ class TreeGrower(Protocol):
     """What grows the trees of a training, some rounds at a time.
 
     :class:`~sklboost.boosting.rounds.Rounds`, or what has the workers of a cluster do it.
-
-    Attributes
-    ----------
-    team : ThreadTeam
-        Of this process.
-    n_at_once : int
-        Rounds worth doing in one call, within the limits.
-    seconds_per_call : float
-        What a call should take: Ctrl-C and `max_time` act between two.
-    grown : Trees
-        The trees of the last call, from the front; the next call overwrites them.
-    n_threads : int
-        Threads that grow the trees.
-    traffic : dict of str to tuple of int
-        Messages and bytes that machines have sent, by what they were for; known when closed.
     """
 
-    team: ThreadTeam
-    n_at_once: int
-    seconds_per_call: float
-    grown: Trees
-    n_threads: int
+    team: ThreadTeam  # of this process
+    n_at_once: int  # rounds worth doing in one call, within the limits
+    seconds_per_call: float  # that a call should take: Ctrl-C and `max_time` act between two
+    grown: Trees  # of the last call, from the front; the next call overwrites them
+    n_threads: int  # that grow the trees, on all machines
+    # messages and bytes that machines have sent, by what they were for; known when closed
     traffic: dict[str, tuple[int, int]]
 
-    def run(self, start: int, stop: int, params: TreeParams) -> Iterator[Trees]:
+    def grow(self, start: int, stop: int, params: TreeParams) -> Iterator[Trees]:
         """Do the rounds ``[start, stop)``, at most `n_at_once`; yield copies of their trees."""
 
     def raw_score(self) -> np.ndarray:
@@ -178,18 +164,8 @@ def boost_rounds(  # noqa: C901, one loop tells the whole story
 ):
     """Grow the parallel trees ``[start, stop)``; every member of the team calls it.
 
-    Parameters
-    ----------
-    team : Team
-    parallel_trees : tuple of int
-        Start and stop, counted through all rounds.
-    state : RoundState
-    params : TreeParams
-    workspace : Workspace
-    grown : Trees
-        Filled from the front, except for the settings.
-    unpruned : Trees
-        Filled likewise with the trees before pruning; no room for nodes: they are not kept.
+    They are counted through all rounds. `grown` is filled from the front, except for the settings,
+    and `unpruned` likewise with the trees before pruning, if it has room for nodes.
     """
     if not assemble(team):
         return
@@ -283,19 +259,7 @@ def leave_out(team, parallel_tree, state, hessian):
 class Rounds:
     """Grows the trees of a training, some rounds at a time: a ``TreeGrower``.
 
-    Parameters
-    ----------
-    team : ThreadTeam
-    task : BoostingTask
-    limits : tuple of int
-        The fewest and the most rounds that may be done in one call.
-
-    Attributes
-    ----------
-    team, n_at_once, seconds_per_call, grown, n_threads, traffic
-        As in ``TreeGrower``.
-    workspace : Workspace
-    state : RoundState
+    `limits` are the fewest and the most rounds that may be done in one call.
     """
 
     seconds_per_call = 0.1
@@ -329,24 +293,37 @@ class Rounds:
         n_kept = calls.n_trees if task.keep_pruned else 0
         self._unpruned = allocate_grown(calls, task.n_tree_outputs, n_kept)
 
-    def run(self, start: int, stop: int, params: TreeParams) -> Iterator[Trees]:
+    def grow(self, start: int, stop: int, params: TreeParams) -> Iterator[Trees]:
         """Do the rounds ``[start, stop)``, at most `n_at_once`; yield a copy of each call's trees.
 
-        One call, unless a round has so many parallel trees that it takes several.
+        One call of :func:`boost_rounds`, unless a round has so many parallel trees that it takes
+        several.
 
         Raises
         ------
         FaultyRowError
             If the loss gave derivatives that no tree can be grown on.
         """
+        task, state, grown, unpruned = self._task, self.state, self.grown, self._unpruned
         first, last = start * params.num_parallel_tree, stop * params.num_parallel_tree
-        self.state.loss.faulty_round[0] = start
+        state.loss.faulty_round[0] = start
         try:
             self._derive(start)
             for begin in range(first, last, self._n_parallel):
-                yield self._grow(begin, min(begin + self._n_parallel, last), params)
+                end = min(begin + self._n_parallel, last)
+                arguments = (state, params, self.workspace, grown, unpruned)
+                self.team.run(boost_rounds, (begin, end), *arguments)
+                if (state.loss.faults != NO_FAULT).any():
+                    explain_fault(task.loss, task.y, state.raw_score)
+                n_trees = (end - begin) * (task.n_outputs // task.n_tree_outputs)
+                trees = _copy_first(grown, n_trees, params)
+                if len(unpruned.nodes) > 0:
+                    trees = trees._replace(unpruned=_copy_first(unpruned, n_trees, params))
+                if self._raw is not None:
+                    trees = trees._replace(linear=self._fit_lines(self._raw, trees, begin, params))
+                yield trees
         except FaultyRowError as fault:
-            fault.round_ = int(self.state.loss.faulty_round[0])
+            fault.round_ = int(state.loss.faulty_round[0])
             raise
 
     def close(self) -> None:
@@ -355,9 +332,6 @@ class Rounds:
     def raw_score(self) -> np.ndarray:
         """Return the raw scores of the rows, shape (n_outputs, n_samples)."""
         return self._task.raw_score
-
-    def _trees_of(self, n_parallel_trees: int) -> int:
-        return n_parallel_trees * (self._task.n_outputs // self._task.n_tree_outputs)
 
     def _derive(self, round_: int) -> None:
         """Fill the derivatives of the next round if no block of the loss does."""
@@ -375,20 +349,6 @@ class Rounds:
             self._fill(round_, state.raw_score, *derivatives)
             return
         ask_derivatives(task.loss, task.y, state.raw_score, task.weight, derivatives, units)
-
-    def _grow(self, start: int, stop: int, params: TreeParams) -> Trees:
-        """Grow the parallel trees ``[start, stop)`` in one call."""
-        state, grown, unpruned = self.state, self.grown, self._unpruned
-        self.team.run(boost_rounds, (start, stop), state, params, self.workspace, grown, unpruned)
-        if (state.loss.faults != NO_FAULT).any():
-            explain_fault(self._task.loss, self._task.y, state.raw_score)
-        n_trees = self._trees_of(stop - start)
-        trees = _copy_first(grown, n_trees, params)
-        if len(unpruned.nodes) > 0:
-            trees = trees._replace(unpruned=_copy_first(unpruned, n_trees, params))
-        if self._raw is None:
-            return trees
-        return trees._replace(linear=self._fit_lines(self._raw, trees, start, params))
 
     def _fit_lines(
         self, raw: RawMatrix, trees: Trees, parallel_tree: int, params: TreeParams
@@ -413,7 +373,11 @@ def _make_state(
     arrays = row_arrays_of(task.X)
     derivatives = weigh(gradient, hessian, task.weight, scale, arrays)
     rows = allocate_row_sample(n_samples, params, n_threads, arrays)
-    n_sharing = task.n_outputs if _may_share_roots(task, bins) else 1
+    # several trees of a round may have the same rows in their roots, here and in memory
+    are_several = task.n_outputs > task.n_tree_outputs == 1
+    is_whole = bins.rows is task.matrix.rows and task.part is None
+    is_plain = params.subsample == 1.0 and params.min_child_samples == 0
+    may_share = are_several and is_whole and is_plain and not arrays.are_on_disk
     if params.subsample < 1.0 and workspace.machines.n_samples > n_samples:
         rows.keys[:] = row_numbers(workspace.machines, n_samples)
     elif params.subsample < 1.0 and n_samples <= FEW_ROWS:
@@ -429,17 +393,9 @@ def _make_state(
         rows=rows,
         columns=allocate_column_sample(task.rules, len(task.matrix.places), n_threads, copy),
         bins=bins,
-        roots=allocate_shared_roots(task.matrix, n_threads, n_sharing),
+        roots=allocate_shared_roots(task.matrix, n_threads, task.n_outputs if may_share else 1),
         renewal=allocate_renewal(task.loss.renewal, n_samples, capacity, n_threads, arrays),
     )
-
-
-def _may_share_roots(task: BoostingTask, bins: HistogramBins) -> bool:
-    """Whether several trees of a round have the same rows in their roots, here and in memory."""
-    params, is_whole = task.params, bins.rows is task.matrix.rows and task.part is None
-    is_plain = params.subsample == 1.0 and params.min_child_samples == 0
-    are_several = task.n_outputs > task.n_tree_outputs == 1
-    return are_several and is_whole and is_plain and not row_arrays_of(task.X).are_on_disk
 
 
 def _allocate_derivatives(task: BoostingTask, partition: RowPartition) -> np.ndarray:

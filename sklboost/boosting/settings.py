@@ -58,6 +58,7 @@ class BoostingTask(NamedTuple):
     sample_weight: np.ndarray
     # float64, shape (n_outputs, n_samples): before the first round. Modified by each round.
     raw_score: np.ndarray
+    base_score: np.ndarray  # float64, shape (n_outputs,): of the model before its first tree
     trees_before: Trees  # those of the model that is continued
     loss: Loss
     params: TreeParams
@@ -127,15 +128,8 @@ def feature_rules(
 ) -> FeatureRules:
     """Return the rules for single features; None: no such rule.
 
-    Parameters
-    ----------
-    n_features : int
-    signs : sequence of -1, 0 or 1, optional
-        One per feature.
-    groups : sequence of sequence of int, "pairwise" or "no_interactions", optional
-        Numbers of the features that may be together on a path.
-    weights : sequence of float, optional
-        One per feature, not negative. Equal weights are no rule.
+    `signs` are -1, 0 or 1, `weights` not negative, one for each feature; equal weights are no rule.
+    `groups` have numbers of the features that may be together on a path.
     """
     weight_array = np.array([] if weights is None else weights, dtype=np.float64)
     if len(set(weight_array.tolist())) == 1:
@@ -145,19 +139,14 @@ def feature_rules(
         # all features are one group, of which a path may have two, or one
         most_together = {"pairwise": 2, "no_interactions": 1}[groups]
         groups = [range(n_features)]
+    bits = np.empty((0, 0), dtype=np.uint64)
+    if groups is not None:  # those of each feature as bits of 64-bit words
+        bits = np.zeros((n_features, len(groups) // 64 + 1), dtype=np.uint64)
+        for number, group in enumerate(groups):
+            bits[np.asarray(group, dtype=np.intp), number // 64] |= np.uint64(1 << number % 64)
     return FeatureRules(
         signs=np.array(signs if signs is not None and any(signs) else [], dtype=np.int64),
-        groups=_groups_as_bits(groups, n_features),
+        groups=bits,
         most_together=most_together,
         weights=weight_array,
     )
-
-
-def _groups_as_bits(groups: Sequence[Sequence[int]] | None, n_features: int) -> np.ndarray:
-    """The groups of each feature as bits of 64-bit words; shape (0, 0) without groups."""
-    if groups is None:
-        return np.empty((0, 0), dtype=np.uint64)
-    sets = np.zeros((n_features, len(groups) // 64 + 1), dtype=np.uint64)
-    for number, group in enumerate(groups):
-        sets[np.asarray(group, dtype=np.intp), number // 64] |= np.uint64(1 << number % 64)
-    return sets

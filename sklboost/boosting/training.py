@@ -11,15 +11,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sklboost.boosting.boosters import make_booster
+from sklboost.boosting.boosters import Booster, Dart
 from sklboost.boosting.callbacks import EarlyStopping, EvalsLog, TrainingCallback, TrainingState
 from sklboost.boosting.evaluation import Evaluation, ValidationSet
 from sklboost.boosting.rounds import Rounds, TreeGrower
 from sklboost.boosting.settings import BoostingTask
 from sklboost.data.sparse_table import SparseTable
-from sklboost.engine.model import Trees
+from sklboost.engine.model import Model
 from sklboost.engine.parallel import ThreadTeam
 from sklboost.objectives.metric import Metric
+from sklboost.tree.predict.assembly import assemble_model
 
 # With early stopping no more rounds than this are done at once: those after the one at which it
 # stops are for nothing.
@@ -43,83 +44,158 @@ class Schedule(NamedTuple):
     callbacks: Sequence[TrainingCallback]
     validation: Sequence[ValidationSet]
     metrics: Sequence[Metric]
-    # makes a fitted estimator of trees, for callbacks that ask for one
-    make_estimator: Callable[[Trees], Any]
+    # makes a fitted estimator of a model, for callbacks that ask for one
+    make_estimator: Callable[[Model], Any]
     # whether the metrics of the continued model's rounds are logged, too, and early stopping
     # compares new rounds with them. Then its trees are not in the raw scores of `validation`.
     logs_before: bool = False
 
 
 class Training:
-    """The training of one model: its state, which callbacks see, and the loop over its rounds.
-
-    Parameters
-    ----------
-    team : ThreadTeam
-    task : BoostingTask
-    schedule : Schedule
-        Kept as an attribute.
-    make_rounds : callable
-        Makes what grows the trees.
-
-    Attributes
-    ----------
-    n_rounds : int
-        Rounds finished, those of a continued model included.
-    evals_log : dict of str to dict of str to list of float
-        By validation set and metric, one value per round, from `first_logged` on.
-    first_logged : int
-        0 if the rounds before are logged, else `first_round`.
-    best_iteration, best_score : int and float, or None
-        Set by early stopping.
-    learning_rates : list of float
-        Of the rounds done.
-    stop_reason : str
-        ``"completed"``, ``"early_stopping"``, ``"max_time"`` or ``"interrupted"``.
-    seconds : dict of str to float
-        Time spent on ``"boosting"`` and on ``"evaluation"``.
-    """
+    """The training of one model: its state, which callbacks see, and the loop over its rounds."""
 
     def __init__(
         self,
         team: ThreadTeam,
         task: BoostingTask,
         schedule: Schedule,
-        make_rounds: MakeGrower = Rounds,
+        make_grower: MakeGrower = Rounds,
     ):
         self._task = task
         self.schedule = schedule
         self._learning_rate = task.params.learning_rate
-        self.learning_rates: list[float] = []
-        self.n_rounds = schedule.rounds.start
-        self.best_iteration: int | None = None
+        self.learning_rates: list[float] = []  # of the rounds done
+        self.first_round = schedule.rounds.start  # rounds of the model that is continued, else 0
+        self.n_rounds = self.first_round  # finished, these included
+        self.n_estimators = schedule.rounds.stop  # planned, these included
+        self.best_iteration: int | None = None  # set by early stopping, like the score
         self.best_score: float | None = None
-        self.stop_reason = ""
+        self.stop_reason = ""  # "completed", "early_stopping", "max_time" or "interrupted"
         self.first_logged = 0 if schedule.logs_before else self.first_round
+        # by validation set and metric, one value a round, from `first_logged` on
         self.evals_log: MetricLog = {
             given.name: {metric.name: [] for metric in schedule.metrics}
             for given in schedule.validation
         }
-        self._rounds = rounds = make_rounds(team, task, self._limits_of_call())
-        self._most_at_once = rounds.n_at_once
+        # to be closed after the training; trees stay
+        self.grower = make_grower(team, task, self._limits_of_call())
         self._n_at_once = 1  # until it is known how long a round takes
         self._evaluation = Evaluation(
-            team, task, schedule.validation, schedule.metrics, rounds.grown
+            team, task, schedule.validation, schedule.metrics, self.grower.grown
         )
-        self._booster = make_booster(task, rounds, self._evaluation)
+        if task.dropout is None:
+            self._booster = Booster(task, self._evaluation)
+        else:
+            self._booster = Dart(task, self._evaluation, self.grower, task.dropout)
         self.seconds = {"boosting": 0.0, "evaluation": 0.0}
 
-    # --- what callbacks see
+    def run(self) -> None:  # noqa: C901, one loop tells the whole story
+        """Do all rounds, or those up to a reason to stop."""
+        schedule = self.schedule
+        with ExitStack() as ends:
+            ends.push(self._keeps_rounds)  # at Ctrl-C in a callback's end, too
+            for callback in reversed(schedule.callbacks):
+                ends.callback(callback.after_training, self)  # all of them, whatever one raises
+            ends.push(self._keeps_rounds)
+            for callback in schedule.callbacks:
+                callback.before_training(self)
+            if schedule.logs_before:
+                self._log_before()
+            while not self.stop_reason:
+                first = self.n_rounds
+                if first == self.n_estimators:
+                    self.stop_reason = "completed"
+                elif self.elapsed > schedule.max_time and first > self.first_round:
+                    self.stop_reason = "max_time"
+                elif not self._any_stops("before_iteration", first):
+                    stop = min(first + self._n_at_once, self.n_estimators)
+                    for round_, values in enumerate(self._do_rounds(first, stop), start=first):
+                        self.learning_rates.append(self._learning_rate)
+                        self._log(values)
+                        self.n_rounds = round_ + 1  # from here on it is kept, whatever happens
+                        if self._any_stops("after_iteration", round_):
+                            break
+        if self.n_rounds == 0:
+            raise ValueError(
+                "a callback stopped training before its first round: no model was made"
+            )
 
-    @property
-    def n_estimators(self) -> int:
-        """Rounds planned, those of a continued model included."""
-        return self.schedule.rounds.stop
+    def _do_rounds(self, start: int, stop: int) -> np.ndarray:
+        """Grow and score the trees of the rounds ``[start, stop)``, in a call of a kernel.
 
-    @property
-    def first_round(self) -> int:
-        """Rounds of the model that is continued, else 0."""
-        return self.schedule.rounds.start
+        Returns their metrics, shape (n_rounds, n_sets, n_metrics).
+        """
+        begin, before = time.perf_counter(), self._evaluation.seconds
+        # the parallel trees of a round share the learning rate
+        params = self._task.params
+        params = params._replace(learning_rate=self._learning_rate / params.num_parallel_tree)
+        n_left = (stop - start) * self._task.trees_per_round
+        self._booster.drop_rounds(params)
+        for trees in self.grower.grow(start, stop, params):
+            n_left -= len(trees.n_pruned)
+            values = self._booster.add(trees, stop - start, ends_round=n_left == 0)
+        evaluation, spent = self._evaluation.seconds - before, time.perf_counter() - begin
+        self.seconds["evaluation"] += evaluation
+        self.seconds["boosting"] += spent - evaluation
+        n_in_time = self.grower.seconds_per_call * (stop - start) / spent
+        self._n_at_once = int(max(1, min(n_in_time, self.grower.n_at_once)))
+        return values
+
+    def _any_stops(self, method: str, epoch: int) -> bool:
+        """Call a method of all callbacks, also after one stopped; whether any does."""
+        answers = [
+            getattr(callback, method)(self, epoch, self.evals_log)
+            for callback in self.schedule.callbacks
+        ]
+        if any(answers):
+            self.stop_reason = "early_stopping"
+        return any(answers)
+
+    def _keeps_rounds(self, exception: type[BaseException] | None, *_: Any) -> bool:
+        """Whether training ended by Ctrl-C after some rounds, which are kept."""
+        if exception is not KeyboardInterrupt or self.n_rounds == self.first_round:
+            return False
+        self.stop_reason = "interrupted"
+        return True
+
+    def _log_before(self) -> None:
+        """Log the continued model's rounds, and let early stopping find the best; it cannot end."""
+        for values in self._evaluation.score_before(self.first_round):
+            self._log(values)
+        for callback in self.schedule.callbacks:
+            if isinstance(callback, EarlyStopping):
+                callback.after_iteration(self, self.first_round - 1, self.evals_log)
+
+    def _log(self, values: np.ndarray) -> None:
+        """Append the metrics of a round, shape (n_sets, n_metrics)."""
+        for logs, of_set in zip(self.evals_log.values(), values, strict=True):
+            for log, value in zip(logs.values(), of_set, strict=True):
+                log.append(float(value))
+
+    def _limits_of_call(self) -> tuple[int, int]:
+        """Return the fewest and the most rounds that may be done in one call."""
+        task, schedule, n_rounds = self._task, self.schedule, len(self.schedule.rounds)
+        callbacks, validation = schedule.callbacks, schedule.validation
+        reasons_to_return_after_each_round = (
+            task.loss.block is None,  # a loss in Python is asked for its gradients
+            task.dropout is not None,  # the rounds to drop are chosen
+            task.params.linear_tree == 1,  # leaves are fitted after their tree is grown
+            any(callback.every_round for callback in callbacks),
+            # sparse rows are scored as in prediction
+            any(isinstance(given.X, SparseTable) for given in validation),
+            # metrics in Python are called
+            validation and any(metric.formula is None for metric in schedule.metrics),
+        )
+        if any(reasons_to_return_after_each_round):
+            return 1, 1
+        if not validation:
+            return 1, n_rounds
+        values_of_round = task.matrix.rows.size * task.n_outputs
+        fewest = max(1, min(_LEAST_WATCHED_ROUNDS, _LONG_VALUES // values_of_round, n_rounds))
+        may_stop = any(isinstance(callback, EarlyStopping) for callback in callbacks)
+        return fewest, min(n_rounds, _MOST_STOPPABLE_ROUNDS) if may_stop else n_rounds
+
+    # --- what callbacks see beside the attributes
 
     @property
     def elapsed(self) -> float:
@@ -146,57 +222,19 @@ class Training:
         """Compute the mean loss of the training rows."""
         task = self._task
         y = task.y.astype(np.float64, copy=False)
-        return task.loss.value(y, self._rounds.raw_score(), task.weight)
+        return task.loss.value(y, self.grower.raw_score(), task.weight)
 
     def snapshot(self) -> Any:
         """Make a fitted estimator as if training had ended after the last finished round."""
-        return self.schedule.make_estimator(self.trees(self.n_rounds))
+        return self.schedule.make_estimator(self.model(self.n_rounds))
 
-    # --- the loop
+    # --- what comes of it
 
-    def run(self) -> None:
-        """Do all rounds, or those up to a reason to stop."""
-        schedule = self.schedule
-        with ExitStack() as ends:
-            ends.push(self._keeps_rounds)  # at Ctrl-C in a callback's end, too
-            for callback in reversed(schedule.callbacks):
-                ends.callback(callback.after_training, self)  # all of them, whatever one raises
-            ends.push(self._keeps_rounds)
-            for callback in schedule.callbacks:
-                callback.before_training(self)
-            if schedule.logs_before:
-                self._log_before()
-            while not self.stop_reason:
-                self._run_some()
-        if self.n_rounds == 0:
-            raise ValueError(
-                "a callback stopped training before its first round: no model was made"
-            )
-
-    def _keeps_rounds(self, exception: type[BaseException] | None, *_: Any) -> bool:
-        """Whether training ended by Ctrl-C after some rounds, which are kept."""
-        if exception is not KeyboardInterrupt or self.n_rounds == self.first_round:
-            return False
-        self.stop_reason = "interrupted"
-        return True
-
-    def close(self) -> None:
-        """Free what the rounds hold beside memory of this process; trees stay."""
-        self._rounds.close()
-
-    @property
-    def n_threads(self) -> int:
-        """Threads that grow the trees, on all machines."""
-        return self._rounds.n_threads
-
-    @property
-    def traffic(self) -> dict[str, tuple[int, int]]:
-        """Messages and bytes that machines have sent, by what they were for; known when closed."""
-        return self._rounds.traffic
-
-    def trees(self, n_rounds: int) -> Trees:
-        """Trees of the first `n_rounds` rounds, those of a continued model included."""
-        return self._booster.trees(n_rounds)
+    @np.errstate(all="ignore")
+    def model(self, n_rounds: int) -> Model:
+        """Return the model of the first `n_rounds` rounds, a continued model's included."""
+        task = self._task
+        return assemble_model(self._booster.trees(n_rounds), task.base_score, task.X.shape[1])
 
     def finished_log(self) -> MetricLog:
         """`evals_log` without what an interrupt left behind the last finished round."""
@@ -206,101 +244,9 @@ class Training:
             for name, logs in self.evals_log.items()
         }
 
-    def _log_before(self) -> None:
-        """Log the continued model's rounds, and let early stopping find the best; it cannot end."""
-        for of_round in self._evaluation.score_before(self.first_round):
-            self._log(of_round)
-        for callback in self.schedule.callbacks:
-            if isinstance(callback, EarlyStopping):
-                callback.after_iteration(self, self.first_round - 1, self.evals_log)
-
-    def _limits_of_call(self) -> tuple[int, int]:
-        """Return the fewest and the most rounds that may be done in one call."""
-        schedule, n_rounds = self.schedule, len(self.schedule.rounds)
-        if self._must_return_after_each_round():
-            return 1, 1
-        if not schedule.validation:
-            return 1, n_rounds
-        values_of_round = self._task.matrix.rows.size * self._task.n_outputs
-        fewest = max(1, min(_LEAST_WATCHED_ROUNDS, _LONG_VALUES // values_of_round, n_rounds))
-        may_stop = any(isinstance(callback, EarlyStopping) for callback in schedule.callbacks)
-        return fewest, min(n_rounds, _MOST_STOPPABLE_ROUNDS) if may_stop else n_rounds
-
-    def _must_return_after_each_round(self) -> bool:
-        task, schedule = self._task, self.schedule
-        reasons = (
-            task.loss.block is None,  # a loss in Python is asked for its gradients
-            task.dropout is not None,  # the rounds to drop are chosen
-            task.params.linear_tree == 1,  # leaves are fitted after their tree is grown
-            any(callback.every_round for callback in schedule.callbacks),
-            # sparse rows are scored as in prediction
-            any(isinstance(given.X, SparseTable) for given in schedule.validation),
-            # metrics in Python are called
-            schedule.validation and any(metric.formula is None for metric in schedule.metrics),
-        )
-        return any(reasons)
-
-    def _run_some(self) -> None:
-        """Do some rounds and all that comes with them, or find a reason to stop."""
-        schedule, first = self.schedule, self.n_rounds
-        if first == schedule.rounds.stop:
-            self.stop_reason = "completed"
-            return
-        if self.elapsed > schedule.max_time and first > schedule.rounds.start:
-            self.stop_reason = "max_time"
-            return
-        if self._any_stops("before_iteration", first):
-            return
-        stop = min(first + self._n_at_once, schedule.rounds.stop)
-        values = self._advance(first, stop)
-        for round_ in range(first, stop):
-            self._record(values[round_ - first])
-            self.n_rounds = round_ + 1  # from here on the round is kept, whatever happens
-            if self._any_stops("after_iteration", round_):
-                return
-
-    def _advance(self, start: int, stop: int) -> np.ndarray:
-        """Do the rounds ``[start, stop)`` and return their metrics; add up the time."""
-        params = self._task.params
-        # the parallel trees of a round share the learning rate
-        params = params._replace(learning_rate=self._learning_rate / params.num_parallel_tree)
-        begin, before = time.perf_counter(), self._evaluation.seconds
-        values = self._booster.advance(start, stop, params)
-        evaluation, spent = self._evaluation.seconds - before, time.perf_counter() - begin
-        self.seconds["evaluation"] += evaluation
-        self.seconds["boosting"] += spent - evaluation
-        n_in_time = self._rounds.seconds_per_call * (stop - start) / spent
-        self._n_at_once = int(max(1, min(n_in_time, self._most_at_once)))
-        return values
-
-    def _any_stops(self, method: str, epoch: int) -> bool:
-        # a list: each is asked, also after another one stopped
-        answers = [
-            getattr(callback, method)(self, epoch, self.evals_log)
-            for callback in self.schedule.callbacks
-        ]
-        if any(answers):
-            self.stop_reason = "early_stopping"
-        return any(answers)
-
-    def _record(self, values: np.ndarray) -> None:
-        self.learning_rates.append(self._learning_rate)
-        self._log(values)
-
-    def _log(self, values: np.ndarray) -> None:
-        for logs, of_set in zip(self.evals_log.values(), values, strict=True):
-            for log, value in zip(logs.values(), of_set, strict=True):
-                log.append(float(value))
-
 
 class Replay(TrainingCallback):
-    """Sets the learning rate of each round to what it was in another training.
-
-    Parameters
-    ----------
-    learning_rates : list of float
-        One per round.
-    """
+    """Sets the learning rate of each round to what it was in another training."""
 
     def __init__(self, learning_rates: Sequence[float]):
         self._learning_rates = learning_rates

@@ -119,7 +119,7 @@ class Machine:
         """Do the rounds ``[start, stop)``; the first machine returns the new trees."""
         grown = []
         with self._team:
-            for trees in self._rounds.run(start, stop, params):
+            for trees in self._rounds.grow(start, stop, params):
                 self._exchange.raise_error()
                 grown.append(trees)
         return join_trees(grown) if self._peers.rank == 0 else None
@@ -139,6 +139,7 @@ def _task_of(work: Work, rows: OwnRows, matrix: TrainingBins, exchange: Exchange
         weight=rows.weight,
         sample_weight=rows.sample_weight,
         raw_score=rows.raw_score,
+        base_score=np.zeros(work.loss.n_outputs),  # not read: the client makes the model
         trees_before=no_trees(),
         loss=work.loss,
         params=work.params,
@@ -240,7 +241,7 @@ class ClusterRounds:
         self._is_closed = False
         self._blocks: list[np.ndarray] = []  # of each machine; none: they have to be started
 
-    def run(self, start: int, stop: int, params: TreeParams) -> Iterator[Trees]:
+    def grow(self, start: int, stop: int, params: TreeParams) -> Iterator[Trees]:
         """Do the rounds ``[start, stop)``, at most `n_at_once`; yield as many trees as fit `grown`.
 
         That are all, unless a round has very many parallel trees.

@@ -1,20 +1,28 @@
-"""The base class of all estimators: parameters, fit, raw scores, inspection."""
+"""The base class of all estimators: `fit`, `predict` and what other methods get raw scores from."""
 
+import copy
 from abc import ABCMeta
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils import Bunch
 
-from sklboost.estimators.documentation_link import DocumentationLinkMixin
-from sklboost.estimators.fit.fitting_mixin import FittingMixin
-from sklboost.estimators.fit.sklearn_callbacks import CallbackSupportMixin
+from sklboost.data.frames import dask_kind
+from sklboost.engine.model import Model
+from sklboost.estimators.fit.fitting import ONE_TREE, path_of_first_tree, train
+from sklboost.estimators.fit.reading import read_task
+from sklboost.estimators.fit.sklearn_callbacks import (
+    CallbackSupportMixin,
+    FitTasks,
+    with_callbacks,
+)
 from sklboost.estimators.input.arguments import FitArguments
 from sklboost.estimators.input.feature_names import read_signs
 from sklboost.estimators.input.features import features
+from sklboost.estimators.input.target_kinds import RegressionTargets, Targets
 from sklboost.estimators.parameters.docstrings import methods_documented
 from sklboost.estimators.parameters.groups import Parameters
 from sklboost.estimators.parameters.names import ChecksNames, methods_checked
@@ -23,6 +31,7 @@ from sklboost.estimators.predict.explaining import ExplainingMixin
 from sklboost.estimators.predict.fitted_model import (
     FittedModel,
     RawScores,
+    TrainedModel,
     add_rounds,
     fitted_state,
     leaves,
@@ -32,9 +41,14 @@ from sklboost.estimators.saving import SavingMixin
 from sklboost.estimators.versions import RemembersVersion
 from sklboost.estimators.xgboost_names import XGBoostNamesMixin
 from sklboost.objectives.loss import by_rows
+from sklboost.version import __version__
 
 if TYPE_CHECKING:
     from sklboost.inspection.monotone_proof import MonotoneReport
+
+# The site has a folder for each version. pyproject.toml has the same address, for package indexes.
+SITE = "https://sklboost.readthedocs.io/en"
+FOLDER = "latest" if "dev" in __version__ else f"v{__version__}"
 
 
 @methods_checked
@@ -43,16 +57,214 @@ class BaseBooster(
     ExplainingMixin,
     SavingMixin,
     XGBoostNamesMixin,
-    FittingMixin,
     CallbackSupportMixin,
     Parameters,
     ChecksNames,
-    DocumentationLinkMixin,
     RemembersVersion,
     BaseEstimator,
     metaclass=ABCMeta,
 ):
     """Gradient boosted trees: everything but the loss and what its raw scores mean."""
+
+    model_: Model
+    _trained: TrainedModel
+    _first_round: int  # of evals_result_; not 0 if init_model was continued
+    _fitted_names: tuple[str, ...] = ()  # of the attributes that fit has set
+    _parameter_group: ClassVar[type[Parameters]] = Parameters  # what a fit reads
+    _kind: ClassVar[type[Targets]] = RegressionTargets
+    _is_forest: ClassVar[bool] = False  # one round, of n_estimators trees
+    # scikit-learn's metadata routing: groups are for the splitter unless set_fit_request asks for
+    # them here, too
+    __metadata_request__fit: ClassVar[dict[str, bool]] = {"groups": False}
+    # scikit-learn's diagrams link to the page of a class; a user's subclass has none
+    _doc_link_module = "sklboost"
+    _doc_link_template = f"{SITE}/{FOLDER}/docs/reference/api/sklboost.{{estimator_name}}.html"
+
+    @with_callbacks
+    def fit(  # noqa: PLR0913, the arguments of users
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        X_val: Any = None,
+        y_val: Any = None,
+        sample_weight_val: Any = None,
+        base_margin_val: Any = None,
+        eval_set: Any = None,
+        sample_weight_eval_set: Any = None,
+        base_margin_eval_set: Any = None,
+        groups: Any = None,
+        base_margin: Any = None,
+        init_model: Any = None,
+        xgb_model: Any = None,
+        verbose: bool | int | None = None,
+    ) -> Self:
+        """Train on rows `X` with targets `y`.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            An array, a list of rows, a matrix of scipy.sparse (an absent entry is 0), or a frame of
+            pandas, polars, Arrow or another library. Columns are numbers, times or categories
+            (`categorical_features`). NaN is a missing value, as is what the frame calls missing;
+            infinity is an ordinary one. Integers and times are exact however large. Or what
+            :func:`sklboost.bin_features` made of them. Or a DataFrame or an Array of Dask: then the
+            workers of the current ``distributed.Client`` do the training, with the same bits, and
+            all other arguments, which may be of Dask, too, come to this process.
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+            Targets: numbers for the regressor, labels of any kind for the classifier. Several
+            columns are several targets; for the classifier several labels, 1 where a row has the
+            label and 0 where not. NaN in one of several columns is an unknown value: the row counts
+            for the other columns only.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weight 2 is equivalent to the row twice, except where rows are held out at random for
+            early stopping (whole, with their weight). Weight 0 leaves the row out.
+        X_val : array-like of shape (n_validation_samples, n_features), optional
+            Rows on which `eval_metric` is computed after every round.
+        y_val : array-like of shape (n_validation_samples,) or like `y`, optional
+            Their targets.
+        sample_weight_val : array-like of shape (n_validation_samples,), optional
+            Their weights.
+        base_margin_val : array-like of shape (n_validation_samples,), optional
+            Their `base_margin`.
+        eval_set : list of (X, y), optional
+            The same for several sets of rows, as in XGBoost; early stopping watches the last.
+        sample_weight_eval_set : list of array-like or None, optional
+            Their weights.
+        base_margin_eval_set : list of array-like or None, optional
+            Their `base_margin`.
+        groups : array-like of shape (n_samples,), optional
+            Rows of the same group are held out for early stopping together, or not at all.
+        base_margin : array-like of shape (n_samples,) or (n_samples, n_outputs), optional
+            Raw scores that training starts from instead of `base_score`. Prediction needs its own.
+        init_model : estimator, optional
+            A fitted estimator of the same class. Its trees come first, `n_estimators` rounds are
+            added to them.
+        xgb_model : estimator, optional
+            XGBoost's name for `init_model`.
+        verbose : bool or int, optional
+            As the parameter, for this fit only. None: the parameter's value.
+
+        Returns
+        -------
+        estimator
+            Itself.
+
+        Raises
+        ------
+        ValueError
+            If a parameter is out of range or the data is unusable; the text says which and why.
+        TypeError
+            If there is no such argument, or if one is of a type that cannot be read.
+        KeyboardInterrupt
+            At Ctrl-C before the first round is finished. Later, the rounds finished so far are
+            kept, and `stop_reason_` is ``"interrupted"``.
+        """
+        arguments = FitArguments.of(locals())
+        tasks = FitTasks.of(self, X, y, sample_weight)
+        before = self.__dict__.copy()
+        try:
+            task = read_task(self, X, y, arguments, tasks)
+            # until the fit is done the estimator is what it was, without what users and callbacks
+            # have set on the earlier model
+            self.__dict__ = {
+                name: value
+                for name, value in vars(self).items()
+                if name in self._fitted_names or name.startswith("_") or not name.endswith("_")
+            }
+            self._set_fitted(train(task))
+            for told in tasks:
+                told.finish()
+        except BaseException:
+            # whatever went wrong, an earlier fit is still whole
+            self.__dict__ = before
+            raise
+        return self
+
+    def _set_fitted(self, attributes: Mapping[str, Any]) -> None:
+        """Replace the attributes of an earlier fit by these, at once."""
+        fitted = {**attributes, "n_estimators_": self._n_estimators_of(attributes["model_"])}
+        kept = {name: vars(self)[name] for name in vars(self) if name not in self._fitted_names}
+        self.__dict__ = {**kept, **fitted, "_fitted_names": tuple(fitted)}
+
+    def _fitted_copy(self, trained: TrainedModel) -> Self:
+        """Return a fitted estimator as if training had ended with this model."""
+        copied = copy.copy(self)
+        # what scikit-learn keeps in private attributes ties it to the fit that is under way: a file
+        # of the copy would hold all that callbacks hold
+        for name in [name for name in vars(copied) if name[0] == "_" and "callback" in name]:
+            delattr(copied, name)
+        copied._set_fitted(trained.attributes)
+        return copied
+
+    def _n_estimators_of(self, model: Model) -> int:
+        """Count what `n_estimators` counts."""
+        return model.params_of(0).num_parallel_tree if self._is_forest else model.n_rounds
+
+    @by_partitions
+    def predict(
+        self,
+        X: Any,
+        *,
+        output_margin: bool = False,
+        validate_features: bool = True,
+        base_margin: Any = None,
+        iteration_range: tuple[int, int] | None = None,
+        pred_contribs: bool = False,
+        pred_interactions: bool = False,
+    ) -> np.ndarray:
+        """Predict each row: a number, its most probable class, or a score.
+
+        Parameters
+        ----------
+        X
+        output_margin
+        validate_features
+        base_margin
+        iteration_range
+        pred_contribs
+        pred_interactions
+
+        Returns
+        -------
+        ndarray, shape (n_samples,) or (n_samples, n_outputs)
+            Of a regressor float64, a column per target; with several quantiles (`quantile_alpha`)
+            or expectiles a column for each of them and target: all targets of the lowest one, then
+            those of the next. Of a classifier the most probable class, of the labels' dtype; with
+            several labels, 1 where a label is likelier than not, else 0. Of a ranker the score of
+            each document, and of survival times the risk score of each row, float64.
+
+            With `pred_contribs` float64 of shape (n_samples, n_features + 1), with
+            `pred_interactions` (n_samples, n_features + 1, n_features + 1); if there are several
+            raw scores per row, their number is the second dimension.
+        """
+        if pred_contribs or pred_interactions:
+            return self._contributions(
+                X, base_margin, iteration_range, pred_contribs, pred_interactions, validate_features
+            )
+        fitted, raw_score = self._scored(X, base_margin, iteration_range, validate_features)
+        return by_rows(raw_score) if output_margin else self._predictions(fitted, raw_score)
+
+    def staged_predict(self, X: Any, *, base_margin: Any = None) -> Iterator[np.ndarray]:
+        """Yield what :meth:`predict` returns, after 1, 2, ... rounds.
+
+        Parameters
+        ----------
+        X
+        base_margin
+
+        Yields
+        ------
+        ndarray
+            Of the shape and dtype that :meth:`predict` returns.
+        """
+        for fitted, raw_score in self._staged_scores(X, base_margin):
+            yield self._predictions(fitted, raw_score)
+
+    def _predictions(self, fitted: FittedModel, raw_score: np.ndarray) -> np.ndarray:
+        """Return what `predict` says of raw scores, shape (n_outputs, n_samples)."""
+        return fitted.predictions(raw_score)
 
     @by_partitions
     def apply(self, X: Any, iteration_range: tuple[int, int] | None = None) -> np.ndarray:
@@ -118,9 +330,18 @@ class BaseBooster(
         >>> bool(abs(((pruned.predict(X) - y) ** 2).mean() / path.impurities[-4] - 1) < 1e-6)
         True
         """
-        from sklboost.estimators.fit.fitting import path_of_first_tree
-
-        return path_of_first_tree(self._fit_request(X, y, FitArguments(sample_weight)))
+        if self.preset == "auto":
+            raise ValueError(
+                "preset='auto': the pruning path is that of a tree of given parameters; call "
+                "set_params(**model.chosen_params_, preset=None) before"
+            )
+        if dask_kind(X):
+            raise TypeError(
+                "X is a Dask collection: cost_complexity_pruning_path needs the rows here, "
+                "X.compute()"
+            )
+        task = read_task(self, X, y, FitArguments(sample_weight), settings=ONE_TREE)
+        return path_of_first_tree(task)
 
     def trees_to_dataframe(self) -> Any:
         """Return all nodes of all trees as a pandas DataFrame.
@@ -237,8 +458,3 @@ class BaseBooster(
             # a team for each stage: between two, anything may happen, a fork for one
             add_rounds(fitted.model, X, (round_, round_ + 1), raw_score, fitted.n_jobs)
             yield fitted, raw_score
-
-    def _staged_raw_scores(self, X: Any, base_margin: Any) -> Iterator[np.ndarray]:
-        """Yield the raw scores after every round, the same array each time."""
-        for _, raw_score in self._staged_scores(X, base_margin):
-            yield raw_score

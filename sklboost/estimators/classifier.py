@@ -111,45 +111,6 @@ class XGBClassifierLite(ClassifierParameters, ClassifierMixin, BaseBooster):
         fitted, raw_score = self._scored(X, base_margin, iteration_range, validate_features)
         return fitted.predictions(raw_score)
 
-    @by_partitions
-    def predict(
-        self,
-        X: Any,
-        *,
-        output_margin: bool = False,
-        validate_features: bool = True,
-        base_margin: Any = None,
-        iteration_range: tuple[int, int] | None = None,
-        pred_contribs: bool = False,
-        pred_interactions: bool = False,
-    ) -> np.ndarray:
-        """Predict the class of each row: the most probable one.
-
-        Parameters
-        ----------
-        X
-        output_margin
-        validate_features
-        base_margin
-        iteration_range
-        pred_contribs
-        pred_interactions
-
-        Returns
-        -------
-        ndarray of the labels' dtype, shape (n_samples,)
-            With several labels, 1 where a label is likelier than not, else 0, shape (n_samples,
-            n_labels). With `pred_contribs` float64 of shape (n_samples, n_features + 1), with
-            `pred_interactions` (n_samples, n_features + 1, n_features + 1); if there are several
-            raw scores per row, their number is the second dimension.
-        """
-        if pred_contribs or pred_interactions:
-            return self._contributions(
-                X, base_margin, iteration_range, pred_contribs, pred_interactions, validate_features
-            )
-        fitted, raw_score = self._scored(X, base_margin, iteration_range, validate_features)
-        return by_rows(raw_score) if output_margin else _labels(fitted, raw_score)
-
     @from_raw_scores
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the accuracy: the share of rows whose class is predicted.
@@ -175,21 +136,6 @@ class XGBClassifierLite(ClassifierParameters, ClassifierMixin, BaseBooster):
             places_among(classes, labels) for labels in (column_or_1d(y), self.predict(X))
         )
         return float(np.average(one == other, weights=sample_weight))
-
-    def staged_predict(self, X: Any, *, base_margin: Any = None) -> Iterator[np.ndarray]:
-        """Yield the predicted classes after 1, 2, ... rounds.
-
-        Parameters
-        ----------
-        X
-        base_margin
-
-        Yields
-        ------
-        ndarray of the labels' dtype, shape (n_samples,)
-        """
-        for fitted, raw_score in self._staged_scores(X, base_margin):
-            yield _labels(fitted, raw_score)
 
     def staged_predict_proba(self, X: Any, *, base_margin: Any = None) -> Iterator[np.ndarray]:
         """Yield the probabilities of the classes after 1, 2, ... rounds.
@@ -218,16 +164,15 @@ class XGBClassifierLite(ClassifierParameters, ClassifierMixin, BaseBooster):
         ------
         ndarray of float64, shape (n_samples,) or (n_samples, n_classes)
         """
-        for raw_score in self._staged_raw_scores(X, base_margin):
+        for _, raw_score in self._staged_scores(X, base_margin):
             yield by_rows(raw_score)
+
+    def _predictions(self, fitted: FittedModel, raw_score: np.ndarray) -> np.ndarray:
+        assert isinstance(fitted.targets, ClassTargets | LabelTargets)
+        return fitted.targets.labels(raw_score)
 
     def __sklearn_tags__(self) -> Any:
         """Tags for scikit-learn: a row may have several labels."""
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_label = True
         return tags
-
-
-def _labels(fitted: FittedModel, raw_score: np.ndarray) -> np.ndarray:
-    assert isinstance(fitted.targets, ClassTargets | LabelTargets)
-    return fitted.targets.labels(raw_score)

@@ -5,24 +5,14 @@ near 0 every leaf of a regression forest is the mean of its rows, and the forest
 trees.
 """
 
-from sklboost.engine.model import Model
 from sklboost.estimators.classifier import XGBClassifierLite
 from sklboost.estimators.parameters.docstrings import documented
 from sklboost.estimators.parameters.forests import ForestClassifierParameters, ForestParameters
 from sklboost.estimators.regressor import XGBRegressorLite
 
 
-class ForestMixin(ForestParameters):
-    """A single round of many trees."""
-
-    _is_forest = True
-
-    def _n_estimators_of(self, model: Model) -> int:
-        return model.params_of(0).num_parallel_tree
-
-
 @documented
-class XGBRFRegressorLite(ForestMixin, XGBRegressorLite):
+class XGBRFRegressorLite(ForestParameters, XGBRegressorLite):
     """Random forest of regression trees, with XGBoost's parameter names and defaults.
 
     Attributes
@@ -51,9 +41,11 @@ class XGBRFRegressorLite(ForestMixin, XGBRegressorLite):
     0.4
     """
 
+    _is_forest = True
+
 
 @documented
-class XGBRFClassifierLite(ForestClassifierParameters, ForestMixin, XGBClassifierLite):
+class XGBRFClassifierLite(ForestClassifierParameters, XGBClassifierLite):
     """Random forest of classification trees, with XGBoost's parameter names and defaults.
 
     The loss is log loss for two classes, softmax for more: trees add up in log-odds.
@@ -85,3 +77,5 @@ class XGBRFClassifierLite(ForestClassifierParameters, ForestMixin, XGBClassifier
     >>> print(cross_val_score(forest, X, y).mean() > 0.93)
     True
     """
+
+    _is_forest = True

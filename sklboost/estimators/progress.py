@@ -111,15 +111,7 @@ class Progress(TrainingCallback):
 
 
 class ReadingProgress:
-    """Shows how many rows have been read, if it takes long; ends as a context manager.
-
-    Parameters
-    ----------
-    n_rows : int
-        That are to be read in all.
-    verbose : int
-        0: nothing is shown.
-    """
+    """Shows how many of `n_rows` rows have been read, if it takes long; a context manager."""
 
     def __init__(self, n_rows: int, verbose: int):
         self._n_rows, self._n_read, self._n_shown = n_rows, 0, 0
@@ -150,13 +142,7 @@ class ReadingProgress:
 
 
 class RoundLines(TrainingCallback):
-    """Writes a line with all metrics after every round, or every so many, and after the last.
-
-    Parameters
-    ----------
-    interval : int
-        How many rounds.
-    """
+    """Writes a line with all metrics after every `interval` rounds, and after the last."""
 
     def __init__(self, interval: int):
         self._interval = interval

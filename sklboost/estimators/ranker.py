@@ -1,19 +1,19 @@
 """The ranker."""
 
-from collections.abc import Iterator
 from typing import Any, ClassVar, NoReturn, Self
 
 import numpy as np
 
 from sklboost.estimators.base import BaseBooster
-from sklboost.estimators.fit.sklearn_callbacks import with_callbacks
+from sklboost.estimators.input.arguments import FitArguments
 from sklboost.estimators.input.queries import RankingTargets, read_given, read_sets
 from sklboost.estimators.input.weights import row_weights
 from sklboost.estimators.parameters.docstrings import documented
 from sklboost.estimators.parameters.names import checks_arguments
 from sklboost.estimators.parameters.ranking import RankerParameters
 from sklboost.estimators.parameters.rules import value_of
-from sklboost.estimators.predict.by_partitions import by_partitions, from_raw_scores
+from sklboost.estimators.predict.by_partitions import from_raw_scores
+from sklboost.estimators.predict.fitted_model import FittedModel
 from sklboost.objectives.loss import by_rows
 
 
@@ -57,7 +57,6 @@ class XGBRankerLite(RankerParameters, BaseBooster):
     __metadata_request__fit: ClassVar[dict[str, bool]] = {"qid": True}
     __metadata_request__score: ClassVar[dict[str, bool]] = {"qid": True}
 
-    @with_callbacks
     @checks_arguments
     def fit(  # type: ignore[override]  # noqa: PLR0913, the arguments of users
         self,
@@ -143,70 +142,13 @@ class XGBRankerLite(RankerParameters, BaseBooster):
         TypeError
             If there is no such argument, or if one is of a type that cannot be read.
         """
+        arguments = FitArguments.of(locals())._asdict()
+        own = dict(qid_val=qid_val, group_val=group_val, eval_qid=eval_qid, eval_group=eval_group)
         given = read_given(y, qid, group, sample_weight)
-        sets = read_sets(
-            dict(
-                X_val=X_val,
-                y_val=y_val,
-                qid_val=qid_val,
-                group_val=group_val,
-                sample_weight_val=sample_weight_val,
-                base_margin_val=base_margin_val,
-                eval_set=eval_set,
-                eval_qid=eval_qid,
-                eval_group=eval_group,
-                sample_weight_eval_set=sample_weight_eval_set,
-                base_margin_eval_set=base_margin_eval_set,
-            )
-        )
+        arguments = read_sets({**arguments, **own})
         # early stopping holds out whole queries
-        return self._fit(
-            X,
-            given.y,
-            sample_weight=given.weight,
-            groups=given.labels,
-            base_margin=base_margin,
-            init_model=init_model,
-            xgb_model=xgb_model,
-            verbose=verbose,
-            **sets,
-        )
-
-    @by_partitions
-    def predict(
-        self,
-        X: Any,
-        *,
-        output_margin: bool = False,
-        validate_features: bool = True,
-        base_margin: Any = None,
-        iteration_range: tuple[int, int] | None = None,
-        pred_contribs: bool = False,
-        pred_interactions: bool = False,
-    ) -> np.ndarray:
-        """Predict the score of each document: within a query, the higher the better.
-
-        Parameters
-        ----------
-        X
-        output_margin
-        validate_features
-        base_margin
-        iteration_range
-        pred_contribs
-        pred_interactions
-
-        Returns
-        -------
-        ndarray of float64, shape (n_samples,)
-            In the order of the rows. With `pred_contribs` shape (n_samples, n_features + 1), with
-            `pred_interactions` (n_samples, n_features + 1, n_features + 1).
-        """
-        if pred_contribs or pred_interactions:
-            return self._contributions(
-                X, base_margin, iteration_range, pred_contribs, pred_interactions, validate_features
-            )
-        return by_rows(self._scored(X, base_margin, iteration_range, validate_features)[1])
+        arguments |= dict(sample_weight=given.weight, groups=given.labels)
+        return super().fit(X, given.y, **arguments)
 
     @from_raw_scores
     @checks_arguments
@@ -262,20 +204,8 @@ class XGBRankerLite(RankerParameters, BaseBooster):
             "validation rows and compare score(X, y, qid=qid), or use shap_values"
         )
 
-    def staged_predict(self, X: Any, *, base_margin: Any = None) -> Iterator[np.ndarray]:
-        """Yield the scores after 1, 2, ... rounds.
-
-        Parameters
-        ----------
-        X
-        base_margin
-
-        Yields
-        ------
-        ndarray of float64, shape (n_samples,)
-        """
-        for raw_score in self._staged_raw_scores(X, base_margin):
-            yield by_rows(raw_score)
+    def _predictions(self, fitted: FittedModel, raw_score: np.ndarray) -> np.ndarray:
+        return by_rows(raw_score)
 
     def __sklearn_tags__(self) -> Any:
         """Tags for scikit-learn: one target, without which nothing is learnt."""

@@ -1,6 +1,5 @@
 """The regressor."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -13,8 +12,7 @@ from sklboost.estimators.input.targets import check_columns, has_columns, read_c
 from sklboost.estimators.input.weights import row_weights
 from sklboost.estimators.parameters.docstrings import documented
 from sklboost.estimators.parameters.groups import RegressorParameters
-from sklboost.estimators.predict.by_partitions import by_partitions, from_raw_scores
-from sklboost.objectives.loss import by_rows
+from sklboost.estimators.predict.by_partitions import from_raw_scores
 from sklboost.objectives.metrics import r2
 
 
@@ -47,46 +45,6 @@ class XGBRegressorLite(RegressorParameters, RegressorMixin, BaseBooster):
     0.4
     """
 
-    @by_partitions
-    def predict(
-        self,
-        X: Any,
-        *,
-        output_margin: bool = False,
-        validate_features: bool = True,
-        base_margin: Any = None,
-        iteration_range: tuple[int, int] | None = None,
-        pred_contribs: bool = False,
-        pred_interactions: bool = False,
-    ) -> np.ndarray:
-        """Predict the target of each row.
-
-        Parameters
-        ----------
-        X
-        output_margin
-        validate_features
-        base_margin
-        iteration_range
-        pred_contribs
-        pred_interactions
-
-        Returns
-        -------
-        ndarray of float64, shape (n_samples,) or (n_samples, n_outputs)
-            A column per target. With several quantiles (`quantile_alpha`) or expectiles a column
-            for each of them and target: all targets of the lowest one, then those of the next. With
-            `pred_contribs` shape (n_samples, n_features + 1), with `pred_interactions` (n_samples,
-            n_features + 1, n_features + 1); if there are several raw scores per row, their number
-            is the second dimension.
-        """
-        if pred_contribs or pred_interactions:
-            return self._contributions(
-                X, base_margin, iteration_range, pred_contribs, pred_interactions, validate_features
-            )
-        fitted, raw_score = self._scored(X, base_margin, iteration_range, validate_features)
-        return by_rows(raw_score) if output_margin else fitted.predictions(raw_score)
-
     @from_raw_scores
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return R², the coefficient of determination of the predictions.
@@ -112,18 +70,3 @@ class XGBRegressorLite(RegressorParameters, RegressorMixin, BaseBooster):
         check_consistent_length(prediction, y)
         weight = np.empty(0) if sample_weight is None else row_weights(sample_weight, prediction)
         return r2(y, prediction, weight)
-
-    def staged_predict(self, X: Any, *, base_margin: Any = None) -> Iterator[np.ndarray]:
-        """Yield the predictions after 1, 2, ... rounds.
-
-        Parameters
-        ----------
-        X
-        base_margin
-
-        Yields
-        ------
-        ndarray of float64, shape (n_samples,) or (n_samples, n_outputs)
-        """
-        for fitted, raw_score in self._staged_scores(X, base_margin):
-            yield fitted.predictions(raw_score)

@@ -74,8 +74,7 @@ class SavingMixin(HasFittedModel):
         fit = others.pop(_FIT, None)
         super().__setstate__(others)  # type: ignore[misc]
         if fit is not None:
-            fitted = fit.attributes
-            self._set_fitted(fitted, fitted["model_"])  # type: ignore[attr-defined]
+            self._set_fitted(fit.attributes)  # type: ignore[attr-defined]
 
     def __dask_tokenize__(self) -> tuple[Any, ...]:
         """Return all that the estimator is, of which Dask makes the names of results.

@@ -1,12 +1,12 @@
 """The estimator of survival times."""
 
-from collections.abc import Iterator
 from typing import Any, Self
 
 import numpy as np
 from sklearn.utils import check_consistent_length
 
 from sklboost.estimators.base import BaseBooster
+from sklboost.estimators.input.arguments import FitArguments
 from sklboost.estimators.input.survival_targets import SurvivalTargets, read_survival, with_fields
 from sklboost.estimators.input.weights import row_weights
 from sklboost.estimators.parameters.docstrings import documented
@@ -25,7 +25,9 @@ class XGBSurvivalLite(SurvivalParameters, BaseBooster):
 
     In the conventions of scikit-survival, which is not needed: `y` is a structured array of events
     and times (:func:`sklboost.survival_targets`), predictions are risk scores, the more the sooner
-    the event, and `score` is the concordance index.
+    the event, and `score` is the concordance index. For "survival:cox" the risk score of a row is
+    the logarithm of its hazard ratio, up to a constant that all rows of a model share; for
+    "survival:aft" it is minus the location of the logarithm of the time.
 
     Attributes
     ----------
@@ -130,70 +132,15 @@ class XGBSurvivalLite(SurvivalParameters, BaseBooster):
         TypeError
             If there is no such argument, or if one is of a type that cannot be read.
         """
+        arguments = FitArguments.of(locals())
         if entry_time is not None or strata is not None:
             y = with_fields(read_survival(y, "y", type(self).__name__), entry_time, strata)
-        return super().fit(
-            X,
-            y,
-            sample_weight,
-            X_val=X_val,
-            y_val=y_val,
-            sample_weight_val=sample_weight_val,
-            base_margin_val=base_margin_val,
-            eval_set=eval_set,
-            sample_weight_eval_set=sample_weight_eval_set,
-            base_margin_eval_set=base_margin_eval_set,
-            groups=groups,
-            base_margin=base_margin,
-            init_model=init_model,
-            xgb_model=xgb_model,
-            verbose=verbose,
-        )
+        return super().fit(X, y, **arguments._asdict())
 
     @property
     def unique_times_(self) -> np.ndarray:
         """Times of events, and the last one: where predicted functions have values."""
         return self._times_of(self._fitted).times
-
-    @by_partitions
-    def predict(
-        self,
-        X: Any,
-        *,
-        output_margin: bool = False,
-        validate_features: bool = True,
-        base_margin: Any = None,
-        iteration_range: tuple[int, int] | None = None,
-        pred_contribs: bool = False,
-        pred_interactions: bool = False,
-    ) -> np.ndarray:
-        """Predict the risk score of each row: the greater, the sooner the event.
-
-        For "survival:cox" it is the logarithm of the hazard ratio, but for a constant that all rows
-        of a model share; for "survival:aft" minus the location of the logarithm of the time.
-
-        Parameters
-        ----------
-        X
-        output_margin : bool, default=False
-            Makes no difference: risk scores are raw scores.
-        validate_features
-        base_margin
-        iteration_range
-        pred_contribs
-        pred_interactions
-
-        Returns
-        -------
-        ndarray of float64, shape (n_samples,)
-            With `pred_contribs` shape (n_samples, n_features + 1), with `pred_interactions`
-            (n_samples, n_features + 1, n_features + 1).
-        """
-        if pred_contribs or pred_interactions:
-            return self._contributions(
-                X, base_margin, iteration_range, pred_contribs, pred_interactions, validate_features
-            )
-        return by_rows(self._scored(X, base_margin, iteration_range, validate_features)[1])
 
     @by_partitions
     def predict_time(self, X: Any, *, base_margin: Any = None) -> np.ndarray:
@@ -317,20 +264,8 @@ class XGBSurvivalLite(SurvivalParameters, BaseBooster):
             )
         return index
 
-    def staged_predict(self, X: Any, *, base_margin: Any = None) -> Iterator[np.ndarray]:
-        """Yield the risk scores after 1, 2, ... rounds.
-
-        Parameters
-        ----------
-        X
-        base_margin
-
-        Yields
-        ------
-        ndarray of float64, shape (n_samples,)
-        """
-        for _, raw_score in self._staged_scores(X, base_margin):
-            yield by_rows(raw_score)
+    def _predictions(self, fitted: FittedModel, raw_score: np.ndarray) -> np.ndarray:
+        return by_rows(raw_score)
 
     def __sklearn_tags__(self) -> Any:
         """Tags for scikit-learn: plain numbers as targets are positive, and one a row."""

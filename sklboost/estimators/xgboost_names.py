@@ -4,12 +4,11 @@ Results of a fit are attributes ending in an underscore, as scikit-learn has the
 XGBoost asks for them by other names.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from sklboost.estimators.fit.fitting_mixin import FittingMixin
 from sklboost.estimators.parameters.boosting import rounds_and_trees
 from sklboost.estimators.parameters.docstrings import methods_documented
 from sklboost.estimators.predict.fitted_model import HasFittedModel
@@ -40,12 +39,13 @@ _ELSEWHERE = {
 
 
 @methods_documented
-class XGBoostNamesMixin(FittingMixin, HasFittedModel):
+class XGBoostNamesMixin(HasFittedModel):
     """Methods and attributes by which XGBoost's estimators tell what a fit was."""
 
     evals_result_: dict[str, dict[str, list[float]]]
     best_iteration_: int
     best_score_: float
+    _is_forest: ClassVar[bool]
 
     def evals_result(self) -> dict[str, dict[str, list[float]]]:
         """Return the metrics after each round, `evals_result_`.

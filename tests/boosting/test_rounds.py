@@ -8,7 +8,6 @@ from sklboost.boosting.training import Schedule, Training
 from sklboost.engine.parallel import ThreadTeam
 from sklboost.objectives.losses.classes import LogLoss, Softmax
 from sklboost.objectives.losses.squared_error import SquaredError
-from sklboost.tree.predict.assembly import assemble_model
 from tests.boosting.training import NO_WEIGHT, make_task
 from tests.tree.growth import params
 
@@ -55,12 +54,11 @@ def train(loss, X, y, weight=NO_WEIGHT, n_rounds=4, seed=0, **changes):
         make_estimator=None,
     )
     with ThreadTeam(1) as team:
-        own = dict(weight=weight, seed=seed, loss=loss, params=settings)
+        own = dict(weight=weight, seed=seed, base_score=start, loss=loss, params=settings)
         task = make_task(team, X, y, raw_score, **own)
         training = Training(team, task, schedule)
         training.run()
-    model = assemble_model(training.trees(n_rounds), start, X.shape[1])
-    return model, keep.stages
+    return training.model(n_rounds), keep.stages
 
 
 @pytest.mark.parametrize(

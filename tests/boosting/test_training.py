@@ -7,7 +7,6 @@ import pytest
 from numpy.testing import assert_allclose
 
 from sklboost.boosting import rounds
-from sklboost.boosting import rounds as calls
 from sklboost.boosting import training as training_module
 from sklboost.boosting.callbacks import EarlyStopping, TrainingCallback
 from sklboost.boosting.evaluation import ValidationSet
@@ -16,6 +15,7 @@ from sklboost.engine.parallel import ThreadTeam
 from sklboost.objectives.losses.squared_error import SquaredError
 from sklboost.objectives.metric import Metric
 from sklboost.objectives.registry import find_metric
+from sklboost.tree.predict.trees import trees_of
 from tests.boosting.training import NO_WEIGHT, make_task
 from tests.tree.growth import params
 
@@ -70,7 +70,7 @@ def make_training(*callbacks, metrics=(), max_time=np.inf, n_rounds=20, **change
         callbacks=callbacks,
         validation=validation,
         metrics=metrics,
-        make_estimator=lambda trees: len(trees.n_pruned),
+        make_estimator=lambda model: model.n_rounds,
     )
     team = ThreadTeam(1)
     task = make_task(team, X, Y, np.zeros((1, 8)), loss=SquaredError(), params=settings)
@@ -150,7 +150,7 @@ def test_a_call_is_no_longer_than_ctrl_c_may_wait(monkeypatch):
 def test_large_rounds_are_scored_some_together_unless_they_take_long(
     long_values, n_at_once, monkeypatch
 ):
-    monkeypatch.setattr(calls, "_VALUES_PER_CALL", 1)
+    monkeypatch.setattr(rounds, "_VALUES_PER_CALL", 1)
     monkeypatch.setattr(training_module, "_LONG_VALUES", long_values)
     watch = Act(every_round=False)
     one = run(watch, metrics=[COMPILED])
@@ -180,8 +180,9 @@ def test_a_callback_ends_it(every_round, method, at, n_rounds):
     assert len(training.learning_rates) == n_rounds
     assert len(training.evals_log["own"]["rmse"]) == n_rounds
     assert training.snapshot() == n_rounds
-    whole = run(n_rounds=n_rounds).trees(n_rounds)
-    for own, expected in zip(arrays_of(training.trees(n_rounds)), arrays_of(whole), strict=True):
+    model, whole = training.model(n_rounds), run(n_rounds=n_rounds).model(n_rounds)
+    pairs = zip(arrays_of(trees_of(model)), arrays_of(trees_of(whole)), strict=True)
+    for own, expected in pairs:
         assert own.tobytes() == expected.tobytes()
 
 
@@ -213,14 +214,14 @@ def test_an_interrupt_in_a_metric_drops_its_round():
 
 def test_an_interrupt_between_the_values_of_a_round_and_its_end_drops_them():
     training = make_training(metrics=[COMPILED])
-    record = training._record
+    log = training._log
 
-    def record_and_interrupt(values):
-        record(values)
+    def log_and_interrupt(values):
+        log(values)
         if training.n_rounds == 4:
             raise KeyboardInterrupt
 
-    training._record = record_and_interrupt
+    training._log = log_and_interrupt
     training.run()
     assert training.n_rounds == 4
     assert len(training.finished_log()["own"]["rmse"]) == 4

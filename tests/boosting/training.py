@@ -9,7 +9,7 @@ from sklboost.tree.predict.trees import no_trees
 NO_WEIGHT = np.empty(0)
 
 
-def make_task(team, X, y, raw_score, *, weight=NO_WEIGHT, seed=0, **settings):
+def make_task(team, X, y, raw_score, *, weight=NO_WEIGHT, seed=0, base_score=None, **settings):
     """Return a task of boosting; `settings` are at least the loss and `params`."""
     matrix, cuts = training_bins(team, X, weight, 256)
     plain = dict(
@@ -20,6 +20,7 @@ def make_task(team, X, y, raw_score, *, weight=NO_WEIGHT, seed=0, **settings):
         weight=weight,
         sample_weight=weight,
         raw_score=raw_score,
+        base_score=np.zeros(len(raw_score)) if base_score is None else base_score,
         trees_before=no_trees(),
         rules=feature_rules(X.shape[1]),
         seed=seed,

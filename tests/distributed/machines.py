@@ -9,7 +9,7 @@ from sklboost.distributed.messages import ThreadPeers
 from sklboost.distributed.training import ClusterRounds, rows_of
 from sklboost.engine.parallel import ThreadTeam
 from sklboost.estimators.fit import fitting
-from sklboost.estimators.fit.fitting import Binned
+from sklboost.estimators.fit.fitting import Bins
 from sklboost.tree.core.machines import BLOCK_ROWS
 from tests.tree.growth import NO_WEIGHT
 
@@ -95,13 +95,13 @@ def on_machines(monkeypatch, crew, binned):
     """Let trainings from now on be those of a crew, on rows that were binned."""
     made = []
     with ThreadTeam(1) as team:
-        bins = Binned(*training_bins(team, binned, NO_WEIGHT, binned.max_bin))
+        bins = Bins(*training_bins(team, binned, NO_WEIGHT, binned.max_bin))
 
-    def make_rounds(team, task, limits):
+    def make_grower(team, task, limits):
         made.append(ClusterRounds(crew, LocalBins(binned), LostThreadError, team, task, limits))
         return made[-1]
 
-    monkeypatch.setattr(fitting, "bin_rows", lambda *_: bins._replace(make_rounds=make_rounds))
+    monkeypatch.setattr(fitting, "bin_rows", lambda *_: bins._replace(make_grower=make_grower))
     return made
 
 

@@ -9,7 +9,7 @@ from numpy.testing import assert_array_equal
 
 from sklboost import XGBClassifierLite, XGBRankerLite, XGBRegressorLite, XGBSurvivalLite
 from sklboost.data.features import RemoteFeatures, value_array
-from sklboost.estimators.fit.reading import plan_task, read_data
+from sklboost.estimators.fit.reading import read_task
 from sklboost.estimators.input.arguments import FitArguments
 
 N_ROWS = 2000
@@ -17,8 +17,7 @@ N_ROWS = 2000
 
 def planned(estimator, X, y, **given):
     """Return what a fit is to do, once its arguments are read."""
-    request = estimator._fit_request(X, y, FitArguments(**given))
-    return plan_task(request, read_data(request))
+    return read_task(estimator, X, y, FitArguments(**given))
 
 
 def planned_of_columns(booster, frame, X, y, **names):
@@ -136,8 +135,7 @@ def test_queries_and_survival_times(frame, monkeypatch):
     collection = dd.from_pandas(frame, npartitions=3)
     seen = []
     monkeypatch.setattr(
-        "sklboost.estimators.fit.fitting_mixin.fit_model",
-        lambda request: seen.append(read_data(request)) or stop(),
+        "sklboost.estimators.fit.reading.plan_task", lambda task: seen.append(task) or stop()
     )
     for booster, X, given in [
         (XGBRankerLite(), ["x"], {"y": "weight", "qid": "group"}),

@@ -5,7 +5,7 @@ from importlib.util import find_spec
 import pytest
 
 from sklboost import XGBRegressorLite
-from sklboost.estimators.fit.sklearn_callbacks import detach, open_context
+from sklboost.estimators.fit.sklearn_callbacks import FitTasks
 from tests.conftest import run_python
 
 # Before it is hidden, what imports it: scikit-learn's own tools.
@@ -20,12 +20,12 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklboost import XGBRegressorLite
-from sklboost.estimators.fit.sklearn_callbacks import open_context
+from sklboost.estimators.fit.sklearn_callbacks import FitTasks
 
 X, y = (array[:20] for array in load_diabetes(return_X_y=True))
 model = XGBRegressorLite(n_estimators=3, max_depth=2)
 assert not hasattr(model, "set_callbacks")
-assert open_context(model) is None
+assert FitTasks.of(model, X, y, None) == []
 pipeline = make_pipeline(StandardScaler(), model)
 search = GridSearchCV(pipeline, {"xgbregressorlite__max_depth": [1, 2]}, cv=2).fit(X, y)
 # nor is anything of other estimators imported
@@ -42,7 +42,7 @@ def test_found_where_it_is_and_nothing_is_opened_or_left_where_nobody_listens():
     has_callbacks = find_spec("sklearn.callback") is not None
     assert hasattr(XGBRegressorLite, "set_callbacks") == has_callbacks
     model = XGBRegressorLite(n_estimators=1)
-    assert open_context(model) is None
+    assert FitTasks.of(model, [[0.0]], [0.0], None) == []
     model.fit([[0.0], [1.0]], [0.0, 1.0])
     assert not [name for name in vars(model) if name.startswith("_") and "callback" in name]
 
@@ -58,12 +58,12 @@ def test_a_context_that_hides_its_callbacks_is_used(listens):
             assert max_subtasks is None
             return Context()
 
-    assert isinstance(open_context(Estimator()), Context) == listens
+    assert len(FitTasks.of(Estimator(), None, None, None)) == listens
 
 
-def test_detach_takes_what_callbacks_left():
-    model = XGBRegressorLite(callbacks=[])
-    before = dict(vars(model))
+def test_copies_of_a_fit_lack_what_callbacks_left():
+    model = XGBRegressorLite(callbacks=[]).fit([[0.0], [1.0]], [0.0, 1.0])
     model._skl_callbacks = model._callback_fit_ctx = model._parent_callback_ctx = object()
-    detach(model)
-    assert vars(model) == before
+    copied = model._fitted_copy(model._trained)
+    assert not [name for name in vars(copied) if name.startswith("_") and "callback" in name]
+    assert (copied.model_, copied.callbacks) == (model.model_, [])

@@ -1,12 +1,20 @@
 """What fit says to validation data, and to settings that do not go with it."""
 
+import inspect
 import re
 
 import numpy as np
 import pytest
 from sklearn.datasets import load_iris
 
-from sklboost import XGBClassifierLite, XGBRegressorLite, bin_features
+from sklboost import (
+    XGBClassifierLite,
+    XGBRankerLite,
+    XGBRegressorLite,
+    XGBSurvivalLite,
+    bin_features,
+)
+from sklboost.estimators.input.arguments import FitArguments
 
 pytestmark = pytest.mark.interpreted
 
@@ -150,3 +158,17 @@ def test_a_misspelt_metric_is_an_error_without_validation_data_too():
     with pytest.raises(ValueError, match="acuracy"):
         XGBClassifierLite(eval_metric=["logloss", "acuracy"]).fit(X, y)
     XGBClassifierLite(n_estimators=1, eval_metric=["logloss", lambda y, p: 1 / 0]).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "own"),
+    [
+        (XGBRegressorLite, set()),
+        (XGBSurvivalLite, {"entry_time", "strata"}),
+        (XGBRankerLite, {"qid", "group", "qid_val", "group_val", "eval_qid", "eval_group"}),
+    ],
+)
+def test_every_argument_of_fit_is_handed_on(estimator, own):
+    """They are handed on by name: one that `FitArguments` does not have would have no effect."""
+    arguments = set(inspect.signature(estimator.fit).parameters) - {"self", "X", "y"}
+    assert arguments - set(FitArguments._fields) == own

@@ -10,9 +10,8 @@ from numpy.testing import assert_array_equal
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
 
 from sklboost import TrainingCallback, XGBClassifierLite, XGBRegressorLite
-from sklboost.boosting import rounds as boosting_calls
+from sklboost.boosting import rounds
 from sklboost.estimators.fit import fitting
-from sklboost.estimators.fit import fitting as binned
 
 
 @pytest.fixture(scope="module")
@@ -119,7 +118,7 @@ def test_ctrl_c_of_a_continued_fit(data):
     check_same_model(model, make().fit(X, y))
 
 
-@pytest.mark.parametrize("where", ["bin_rows", "_base_score", "_train"])
+@pytest.mark.parametrize("where", ["bin_rows", "start_of", "boost"])
 def test_ctrl_c_during_the_refit_leaves_the_first_training(data, where, monkeypatch):
     X, y = data
     parameters = dict(early_stopping_rounds=3, random_state=0)
@@ -172,7 +171,7 @@ def test_one_round_is_done_however_short_the_time(data):
 def test_time_is_up_in_the_refit(data, pass_time, monkeypatch):
     X, y = data
     # one round a call, as with many rows
-    monkeypatch.setattr(boosting_calls, "_VALUES_PER_CALL", 1)
+    monkeypatch.setattr(rounds, "_VALUES_PER_CALL", 1)
     parameters = dict(learning_rate=0.1, early_stopping_rounds=20, random_state=0)
     first = make(**parameters).fit(X, y)
     assert first.best_iteration_ > 2
@@ -253,13 +252,13 @@ def test_threads_that_did_the_work(data):
 
 
 def test_few_values_are_binned_by_one_thread(data, monkeypatch):
-    sizes, shared_bins = [], binned.shared_bins
+    sizes, shared_bins = [], fitting.shared_bins
 
     def watched(team, *arguments):
         sizes.append(team.size)
         return shared_bins(team, *arguments)
 
-    monkeypatch.setattr(binned, "shared_bins", watched)
+    monkeypatch.setattr(fitting, "shared_bins", watched)
     X, y = data
     for n_copies, n_threads in ((10, 1), (40, 2)):  # of 4,420 values
         model = make(n_jobs=2).fit(np.tile(X, (n_copies, 1)), np.tile(y, n_copies))

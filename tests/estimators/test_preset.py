@@ -32,7 +32,7 @@ from sklboost import (
 )
 from sklboost.estimators.fit import preset as trials
 from sklboost.estimators.fit.preset import Outcome, Trials, _steps
-from sklboost.estimators.fit.reading import read_data
+from sklboost.estimators.fit.reading import Clock, read_task
 from sklboost.estimators.input.arguments import FitArguments
 
 ESTIMATORS = [XGBRegressorLite, XGBClassifierLite, XGBRFRegressorLite, XGBRFClassifierLite]
@@ -204,9 +204,8 @@ def test_the_same_choice_in_every_form_of_the_same_rows():
 def parts_of(X, y, **given):
     """Return what trials train on and judge by: the tasks of the folds."""
     settings = {name: given.pop(name) for name in ("validation_split",) if name in given}
-    model = XGBRegressorLite(preset="auto", **settings)
-    request = model._fit_request(X, y, FitArguments(**given))
-    return trials._parts(request, read_data(request))
+    model = XGBRegressorLite(**settings)
+    return trials._parts(read_task(model, X, y, FitArguments(**given)))
 
 
 @pytest.mark.parametrize(
@@ -353,9 +352,11 @@ def test_steps_grow_with_the_raw_scores_and_shrink_with_the_time():
     X, y = data_of(XGBRegressorLite)
 
     def steps(n_scores=1, max_time=None, **settings):
-        model = XGBRegressorLite(preset="auto", max_time=max_time, **settings)
-        request = model._fit_request(X, y, FitArguments())
-        return list(_steps(request, outcome, n_scores, time.perf_counter()).values())
+        model = XGBRegressorLite(max_time=max_time, **settings)
+        task = read_task(model, X, y, FitArguments())
+        free = {"n_estimators", "learning_rate"} - settings.keys()
+        task = task._replace(free=free, clock=Clock())
+        return list(_steps(task, outcome, n_scores).values())
 
     def finer(*arguments, **settings):
         (n_rounds, why), (rate, _) = steps(*arguments, **settings)

@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_breast_cancer
 
 from sklboost import XGBClassifierLite, XGBRegressorLite
-from sklboost.estimators.fit.reading import plan_task, read_data
+from sklboost.estimators.fit.reading import read_task
 from sklboost.estimators.input.arguments import FitArguments
 
 N_ROWS = 600
@@ -23,8 +23,7 @@ def noise():
 
 
 def task_of(model, X, y, **arguments):
-    request = model._fit_request(X, y, FitArguments(**arguments))
-    return plan_task(request, read_data(request))
+    return read_task(model, X, y, FitArguments(**arguments))
 
 
 # --- which rows are held out ---------------------------------------------------------------------

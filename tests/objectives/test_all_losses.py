@@ -277,7 +277,7 @@ def test_training_makes_the_loss_smaller_and_pickle_keeps_the_model(plain, data)
     assert_array_equal(copy._raw_scores(X), model._raw_scores(X))
     loss, y = model._trained.loss, y.astype(float)
     start = np.repeat(model.model_.base_score, len(y)).reshape(-1, len(y))
-    stages = [start, *(raw_score.copy() for raw_score in model._staged_raw_scores(X, None))]
+    stages = [start, *(raw_score.copy() for _, raw_score in model._staged_scores(X, None))]
     values = np.array([loss.value(y, raw_score, weight) for raw_score in stages])
     assert (np.diff(values) < 0).mean() > 0.8
     if plain.task == "regression":

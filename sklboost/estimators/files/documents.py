@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from sklboost.engine.model import Model
-from sklboost.estimators.fit.fitting import ChosenParams, FitReport, FitResult
+from sklboost.estimators.fit.fitting import ChosenParams, FitReport, fit_attributes
 from sklboost.estimators.fit.reading import drops_rounds
 from sklboost.estimators.input.feature_names import FittedFeatures
 from sklboost.estimators.input.survival_targets import SurvivalTargets
@@ -389,17 +389,18 @@ def read_estimator(section: Section, estimator_class: Any, source: str) -> Any:
             f"sklboost.load_model, or {name}.load_model"
         )
     estimator = estimator_class(**_read_parameters(section["parameters"], estimator_class))
-    result = read_fit(section, estimator_class.__name__)
+    attributes = read_fit(section, estimator_class.__name__)
+    trained = attributes["_trained"]
     if section["model"].get("n_dart_rounds") is None and drops_rounds(estimator):
-        result.trained.n_dart_rounds = result.trained.model.n_rounds  # not in earlier files
-    if type(result.trained.targets) not in estimator_class._kind.kinds():
+        trained.n_dart_rounds = trained.model.n_rounds  # not in earlier files
+    if type(trained.targets) not in estimator_class._kind.kinds():
         section["targets"].fail(f"are none of {name}")
-    estimator._set_fitted(result.attributes, result.trained.model)
+    estimator._set_fitted(attributes)
     return estimator
 
 
-def read_fit(section: Section, estimator_name: str, own_loss: Any = None) -> FitResult:
-    """Return the fit of a section.
+def read_fit(section: Section, estimator_name: str, own_loss: Any = None) -> dict[str, Any]:
+    """Return the attributes of the fit of a section.
 
     Parameters
     ----------
@@ -500,14 +501,14 @@ def _read_model(section: Section, features: FittedFeatures, n_outputs: int) -> M
     return assemble_model(trees, np.array(base_score), features.n_features)
 
 
-def _read_training(section: Section, trained: TrainedModel) -> FitResult:
+def _read_training(section: Section, trained: TrainedModel) -> dict[str, Any]:
     before_refit, report = section["before_refit"], section["report"]
     chosen = section.get("chosen_params")
     read_before = functools.partial(
         _read_model, features=trained.features, n_outputs=trained.model.n_outputs
     )
-    return FitResult(
-        trained=trained,
+    return fit_attributes(
+        trained,
         evals_result={
             name: {
                 metric: values.numbers(finite=False).tolist() for metric, values in of_set.items()

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import is_classifier
 
 from sklboost.boosting.settings import STRATEGIES, tree_params
-from sklboost.estimators.fit.fitting import FitResult
+from sklboost.estimators.fit.fitting import fit_attributes
 from sklboost.estimators.fit.reading import TREE_PARAMETERS
 from sklboost.estimators.input.feature_names import FittedFeatures
 from sklboost.estimators.input.target_kinds import (
@@ -126,8 +126,8 @@ def make_estimator(
         has_margin=False,
         n_dart_rounds=model.n_rounds if estimator.booster == "dart" else 0,
     )
-    result = FitResult(
-        trained=trained,
+    attributes = fit_attributes(
+        trained,
         evals_result={},
         first_round=0,
         split_seed=None,
@@ -137,7 +137,7 @@ def make_estimator(
         best_score=None,
         report=None,
     )
-    estimator._set_fitted(result.attributes, model)
+    estimator._set_fitted(attributes)
     return estimator
 
 

@@ -120,4 +120,4 @@ def read_attributes(document: bytes, estimator_name: str, own_loss: Any) -> dict
         If the document is damaged.
     """
     section = Section(read_ubjson(document, "the fit"), "the fit")
-    return read_fit(section, estimator_name, own_loss).attributes
+    return read_fit(section, estimator_name, own_loss)

@@ -1,1 +1,1 @@
-"""Fitting: from the user's arguments and parameters to a trained model, without the estimator."""
+"""Fitting: reading what a fit is given, training, choosing parameters, metrics and callbacks."""

@@ -38,10 +38,7 @@ def hold_out(
     time the last rows, as many as make up the fraction of the rows. Of random rows, one of each
     number of the `needs` is left: the last in that order.
 
-    Raises
-    ------
-    ValueError
-        If one side would have no rows; for groups that do not fit.
+    ValueError if one side would have no rows, or for groups that do not fit.
     """
     places = order_to_hold_out(rows, how=how, parts=parts, seed=seed)
     mask = places < fraction * (1.0 - _ROUNDING)
@@ -92,21 +89,9 @@ def order_to_hold_out(rows: Rows, *, how: str, parts: np.ndarray | None, seed: i
     itself, or of groups, whose rows have one place; by time the share of the rows
     behind it. The place of the last one, of each part, is infinite: it is never held out.
 
-    Parameters
-    ----------
-    rows : Rows
-        With targets as the loss has them, and the user's weights: a row is held out whole, with its
-        weight, whatever that is.
-    how : {"random", "time"}
-    parts : ndarray, shape (n_samples,), or None
-        Numbers, such as those of classes.
-    seed : int
-        Decides on the order if that is random.
-
-    Raises
-    ------
-    ValueError
-        For groups that do not fit.
+    Rows have targets as the loss has them, and the user's weights: a row is held out whole, with
+    its weight, whatever that is. `parts` are numbers, such as those of classes. The seed decides on
+    the order if that is random. ValueError for groups that do not fit.
     """
     y, weight, n_rows = rows.y, rows.weight, len(rows.y)
     if len(rows.groups) > 0 and how == "time":

@@ -23,14 +23,7 @@ except ImportError:
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 
-__all__ = [
-    "CallbackSupportMixin",
-    "FitTasks",
-    "detach",
-    "fit_tasks",
-    "open_context",
-    "with_callbacks",
-]
+__all__ = ["CallbackSupportMixin", "FitTasks", "with_callbacks"]
 
 
 def with_callbacks(method: Method) -> Method:
@@ -38,48 +31,30 @@ def with_callbacks(method: Method) -> Method:
     return method if sklearn_callback is None else sklearn_callback.with_callbacks(method)
 
 
-def open_context(estimator: Any) -> Any:
-    """Begin a fit for scikit-learn's callbacks; None if there are none to be told of it.
-
-    A fit without callbacks of its own still takes part in the tree of tasks of the pipeline or
-    search around it.
-    """
-    if not hasattr(estimator, "_init_callback_context"):
-        return None
-    # how many rounds there will be is known once the arguments of fit are checked
-    context = estimator._init_callback_context(max_subtasks=None)
-    # should this attribute be gone one day, scikit-learn is told of all fits
-    return context if getattr(context, "_callbacks", True) else None
-
-
-def detach(estimator: Any) -> None:
-    """Delete from a copy of an estimator what ties it to the fit that is under way.
-
-    scikit-learn keeps that in private attributes; without this a model saved during the fit would
-    hold them, and all that callbacks hold.
-    """
-    for name in [name for name in vars(estimator) if name.startswith("_") and "callback" in name]:
-        delattr(estimator, name)
-
-
 class FitTasks(TrainingCallback):
-    """Reports the begin and the end of a fit and its rounds to scikit-learn's callbacks.
+    """Reports the begin and the end of a fit and its rounds to scikit-learn's callbacks."""
 
-    Parameters
-    ----------
-    context : sklearn.callback.CallbackContext
-        Of the fit.
-    estimator : estimator
-    X, y : array-like
-        As given to fit.
-    sample_weight : array-like or None
-    """
-
-    def __init__(self, context: Any, estimator: Any, X: Any, y: Any, sample_weight: Any):
-        self._context = context
+    def __init__(self, context: Any, arguments: dict[str, Any]):
+        self._context = context  # of the fit
         self._round: Any = None  # the context of the round that is being done
+        self._arguments = arguments
+
+    @classmethod
+    def of(cls, estimator: Any, X: Any, y: Any, sample_weight: Any) -> list["FitTasks"]:
+        """Begin a fit for scikit-learn's callbacks; nothing if there are none to be told of it.
+
+        A fit without callbacks of its own still takes part in the tree of tasks of the pipeline or
+        search around it.
+        """
+        if not hasattr(estimator, "_init_callback_context"):
+            return []
+        # how many rounds there will be is known once the arguments of fit are checked
+        context = estimator._init_callback_context(max_subtasks=None)
+        # should this attribute be gone one day, scikit-learn is told of all fits
+        if not getattr(context, "_callbacks", True):
+            return []
         metadata = {} if sample_weight is None else {"sample_weight": sample_weight}
-        self._arguments = {"estimator": estimator, "X": X, "y": y, "metadata": metadata}
+        return [cls(context, {"estimator": estimator, "X": X, "y": y, "metadata": metadata})]
 
     def before_training(self, training: TrainingState) -> None:
         """Report the begin of the fit, and its number of rounds."""
@@ -103,9 +78,3 @@ class FitTasks(TrainingCallback):
     def finish(self) -> None:
         """Report that the fit ended well."""
         self._context.call_on_fit_task_end(**self._arguments, reconstruction_attributes={})
-
-
-def fit_tasks(estimator: Any, X: Any, y: Any, sample_weight: Any) -> list[FitTasks]:
-    """Return the callback that tells scikit-learn's callbacks of a fit, if there are any."""
-    context = open_context(estimator)
-    return [] if context is None else [FitTasks(context, estimator, X, y, sample_weight)]

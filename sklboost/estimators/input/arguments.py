@@ -1,6 +1,6 @@
 """The arguments of `fit` as users give them, and validation data of either form brought to one."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date, time, timedelta
 from typing import Any, NamedTuple
 
@@ -226,7 +226,13 @@ class FitArguments(NamedTuple):
     groups: Any = None
     base_margin: Any = None
     init_model: Any = None
+    xgb_model: Any = None
     verbose: Any = None
+
+    @classmethod
+    def of(cls, arguments: Mapping[str, Any]) -> "FitArguments":
+        """Take them out of others by their names, as of the local variables of `fit`."""
+        return cls(**{name: arguments[name] for name in cls._fields if name in arguments})
 
     def computed(self) -> "FitArguments":
         """Return the arguments with the values of Dask collections."""
