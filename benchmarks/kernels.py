@@ -27,11 +27,11 @@ from sklboost.objectives.gradients import (
 )
 from sklboost.objectives.losses.classes import LogLoss
 from sklboost.tree.core.frontier import ROOT, start_leaf, weigh_leaf
-from sklboost.tree.core.histogram import add_rows, empty_accumulator
-from sklboost.tree.core.partition import add_leaf_values, divide_rows
+from sklboost.tree.core.histogram import add_rows, flush_accumulator
+from sklboost.tree.core.partition import add_values, divide_rows
 from sklboost.tree.core.pruning import name_final_leaves
 from sklboost.tree.core.quantization import quantize, weigh
-from sklboost.tree.core.splitting import Search, find_splits
+from sklboost.tree.core.splitting import SplitInputs, find_splits
 from sklboost.tree.core.workspace import OWN, allocate_workspace
 from sklboost.tree.options.column_sampling import allocate_bins, allocate_column_sample
 from sklboost.tree.predict.prediction import add_constant_leaves
@@ -187,7 +187,7 @@ def search_kernel(stage, name, row_list):
     add_rows(stage.matrix.rows, packed, row_list, features, accumulator)
     pool = workspace.pool
     built = BuiltColumns(stage.matrix.rows, n_features, pool.members, pool.cells)
-    empty_accumulator(built, features, accumulator, histogram, 0)
+    flush_accumulator(built, features, accumulator, histogram, 0)
     tree.sums[0, OWN, 0] = packed[row_list].sum()
     n_searches = min(SEARCHES, len(tree.searched))  # shallow trees have no room for more
     tree.counts[0].n_chunks, tree.counts[0].n_searched = 1, n_searches
@@ -195,7 +195,7 @@ def search_kernel(stage, name, row_list):
     columns = allocate_column_sample(feature_rules(n_features), n_features, 1)
     gradients = stage.workspace.gradients
     of_tree = (stage.derivatives, gradients.packed, gradients.scales)
-    search = Search(stage.matrix, *of_tree, stage.params, columns)
+    search = SplitInputs(stage.matrix, *of_tree, stage.params, columns)
     start_leaf(ROOT, -1, tree)
     weigh_leaf(ROOT, search, tree)
     tree.growth[0].slot, tree.growth[0].n_rows = 0, len(row_list)
@@ -212,7 +212,8 @@ def leaf_value_kernel(stage):
     )
     name_final_leaves(stage.workspace.tree)
     n_rows = stage.matrix.rows.shape[0]
-    arguments = (add_leaf_values, stage.matrix, stage.workspace, np.zeros((1, n_rows)))
+    n_blocks = stage.workspace.partition.n_counted
+    arguments = (add_values, stage.matrix, stage.workspace, n_blocks, np.zeros((1, n_rows)))
     return Kernel("leaf values", "row", n_rows, partial(stage.team.run, *arguments))
 
 

@@ -24,13 +24,13 @@ from sklboost.objectives.gradients import (
     targets_of,
 )
 from sklboost.objectives.losses.classes import LogLoss
-from sklboost.tree.core.frontier import choose_frontier, plan_builds, start_tree
-from sklboost.tree.core.growing import sum_root, weigh_root
+from sklboost.tree.core.frontier import ROOT, plan_builds, split_next_nodes, start_tree, weigh_leaf
+from sklboost.tree.core.growing import sum_root
 from sklboost.tree.core.histogram import build_histograms
-from sklboost.tree.core.partition import add_leaf_values, own_all_rows, route_rows
+from sklboost.tree.core.partition import add_values, own_all_rows, route_rows
 from sklboost.tree.core.pruning import close_gaps, name_final_leaves, prune
 from sklboost.tree.core.quantization import quantize, weigh
-from sklboost.tree.core.splitting import Search, find_splits
+from sklboost.tree.core.splitting import SplitInputs, find_splits
 from sklboost.tree.core.workspace import allocate_workspace
 from sklboost.tree.options.column_sampling import allocate_bins, allocate_column_sample
 
@@ -146,15 +146,15 @@ def grow_by_phase(watch, matrix, bins, derivatives, params, workspace):
     """Grow a tree on the quantised gradients, as `grow_tree` does."""
     n_features, gradients = matrix.rows.shape[1], workspace.gradients
     columns = allocate_column_sample(feature_rules(n_features), n_features, watch.team.size)
-    search = Search(matrix, derivatives, gradients.packed, gradients.scales, params, columns)
+    search = SplitInputs(matrix, derivatives, gradients.packed, gradients.scales, params, columns)
     watch.run("routing", own_all_rows, workspace.partition)
     watch.run("planning", on_first_member(start_tree), search, workspace)
     watch.run("root histogram", build_histograms, bins, gradients, workspace)
     watch.time("planning", sum_root, matrix, workspace)
-    watch.time("planning", weigh_root, search, workspace)
+    watch.time("planning", weigh_leaf, ROOT, search, workspace.tree)
     watch.run("split search", find_splits, search, workspace)
     while True:
-        watch.time("planning", choose_frontier, search, workspace)
+        watch.time("planning", split_next_nodes, search, workspace)
         if workspace.tree.counts[0].n_frontier == 0:
             return
         watch.run("routing", route_rows, matrix, workspace)
@@ -168,7 +168,8 @@ def finish_by_phase(watch, matrix, params, workspace, raw_score):
     tree = workspace.tree
     watch.time("planning", prune, tree, params)
     watch.time("planning", name_final_leaves, tree)
-    watch.run("leaf values", add_leaf_values, matrix, workspace, raw_score)
+    n_blocks = workspace.partition.n_counted
+    watch.run("leaf values", add_values, matrix, workspace, n_blocks, raw_score)
     watch.time("planning", close_gaps, tree)
 
 

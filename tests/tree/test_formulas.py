@@ -3,7 +3,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from sklboost.tree.core.formulas import leaf_weight, similarity, similarity_at, split_gain
-from sklboost.tree.options.constrained_weights import Inherited, held_weight, smooth
+from sklboost.tree.options.constrained_weights import Inherited, constrained_weight, smooth
 from tests.tree.growth import params
 
 pytestmark = pytest.mark.interpreted
@@ -74,5 +74,5 @@ def test_a_weight_is_moved_towards_the_parents():
 
 def test_weight_of_a_child():
     free, bound = Inherited(-1.0, -np.inf, np.inf, 5.0), Inherited(-1.0, -np.inf, -0.25, 5.0)
-    assert held_weight(2.0, 5.0, free) == 0.5
-    assert held_weight(2.0, 5.0, bound) == -0.25
+    assert constrained_weight(2.0, 5.0, free) == 0.5
+    assert constrained_weight(2.0, 5.0, bound) == -0.25

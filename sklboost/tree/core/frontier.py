@@ -1,90 +1,19 @@
-"""Which nodes are split next, and which histograms that takes: the serial steps of growth."""
+"""Which nodes are split next, and which histograms that takes: the serial steps of growth.
+
+One member of the team does them. Nodes that have been searched and whose split is worth making are
+*open*: in a queue, depth by depth, or in a heap where the node of largest gain is split first. The
+ones that are split now are the *frontier*. Their children get histograms if they may be split in
+turn.
+"""
 
 import numpy as np
 
 from sklboost.engine.compiling import inlined, kernel, late
 from sklboost.tree.core.formulas import leaf_weight, similarity_at, split_gain
 from sklboost.tree.core.options import has_rows_for_two, hold_weights, narrow_bounds
+from sklboost.tree.core.partition import place_threshold
 from sklboost.tree.core.quantization import hessian_of, scales_of, unpack
-from sklboost.tree.core.thresholds import place_threshold
 from sklboost.tree.core.workspace import LEFT, OWN
-
-
-@inlined
-def comes_first(key, item, other_key, other_item):
-    """Whether an item is nearer to the top of a heap: the larger key, then the lower item."""
-    return key > other_key or (key == other_key and item < other_item)
-
-
-@inlined
-def sink(keys, items, position, stop):
-    """Let the item at `position` of a heap of `stop` items sink to where it belongs."""
-    key, item = keys[position], items[position]
-    child = 2 * position + 1
-    while child < stop:
-        if child + 1 < stop and comes_first(
-            keys[child + 1], items[child + 1], keys[child], items[child]
-        ):
-            child += 1
-        if comes_first(key, item, keys[child], items[child]):
-            break
-        keys[position], items[position] = keys[child], items[child]
-        position, child = child, 2 * child + 1
-    keys[position], items[position] = key, item
-
-
-@kernel
-def add_open(node, params, tree):
-    """Add a node at the end of the queue, or to the heap."""
-    counts, nodes, gains = tree.counts[0], tree.open_nodes, tree.open_gains
-    position, gain = counts.stop_open, tree.splits[node].gain
-    counts.stop_open += 1
-    if params.best_first == 1:
-        # the queue's start stays 0 here, so the parent of p is (p - 1) // 2
-        above = (position - 1) // 2
-        while position > 0 and comes_first(gain, node, gains[above], nodes[above]):
-            gains[position], nodes[position] = gains[above], nodes[above]
-            position, above = above, (above - 1) // 2
-    gains[position], nodes[position] = gain, node
-
-
-@kernel
-def next_open(params, tree):
-    """Return the position in ``open_nodes`` of the node to be split next.
-
-    Best first: the top of the heap. Depthwise: the first, or where `max_leaves` does not let all
-    nodes of its depth be split, the one of largest gain among these.
-    """
-    counts, nodes, gains = tree.counts[0], tree.open_nodes, tree.open_gains
-    first, stop = counts.first_open, counts.stop_open
-    budget = params.max_leaves - counts.n_leaves
-    if params.best_first == 1 or budget >= stop - first:
-        return first
-    depth = tree.growth[nodes[first]].depth
-    while tree.growth[nodes[stop - 1]].depth > depth:
-        stop -= 1
-    if budget >= stop - first:
-        return first
-    best = first
-    for position in range(first + 1, stop):
-        if comes_first(gains[position], nodes[position], gains[best], nodes[best]):
-            best = position
-    return best
-
-
-@kernel
-def remove_open(position, params, tree):
-    """Take out the node at the position that :func:`next_open` returned."""
-    counts, nodes, gains = tree.counts[0], tree.open_nodes, tree.open_gains
-    if params.best_first == 0:
-        for later in range(position, counts.first_open, -1):
-            gains[later], nodes[later] = gains[later - 1], nodes[later - 1]
-        counts.first_open += 1
-        return
-    counts.stop_open -= 1
-    gains[0], nodes[0] = gains[counts.stop_open], nodes[counts.stop_open]
-    sink(gains, nodes, 0, counts.stop_open)
-
 
 # The root's number, and "no node". int64 by name: a literal would compile another version of a
 # kernel.
@@ -93,9 +22,6 @@ NO_NODE = np.int64(-1)
 # A node is built by several threads from this many rows on; below, handing out blocks and adding up
 # the parts costs more than it saves.
 _MIN_SHARED_ROWS = 4096
-
-
-# --- nodes
 
 
 @kernel
@@ -110,7 +36,7 @@ def start_tree(team, search, workspace):
     counts.first_open, counts.stop_open = 0, 0
     counts.n_builds, counts.n_pruned = 0, 0
     start_leaf(ROOT, NO_NODE, tree)
-    own_rows(ROOT, workspace)
+    count_rows(ROOT, workspace)
     plan_build(ROOT, NO_NODE, tree, pool)
     tree.searched[0] = ROOT
     counts.n_searched = 1
@@ -118,13 +44,89 @@ def start_tree(team, search, workspace):
 
 
 @kernel
-def make_leaf(node):
-    """Set the fields of a node that describe its split to those of a leaf."""
-    node.threshold = np.nan
-    node.gain = 0.0
-    node.feature = -1
-    node.left, node.right = -1, -1
-    node.default_left = 0
+def split_next_nodes(search, workspace):
+    """Split the nodes whose turn it is; the frontier are those whose children may be split in turn.
+
+    Children at the depth limit, or of the last split that `max_leaves` allows, are leaves for good:
+    their rows are never listed and their histograms never built.
+    """
+    tree, pool, params = workspace.tree, workspace.pool, search.params
+    counts = tree.counts[0]
+    open_searched(params, tree, pool)
+    counts.n_frontier = 0
+    n_reserved = np.int64(0)
+    while counts.first_open < counts.stop_open and counts.n_leaves < params.max_leaves:
+        position = next_open(params, tree)
+        node = tree.open_nodes[position]
+        depth = tree.growth[node].depth
+        if counts.n_frontier > 0 and depth > tree.growth[tree.frontier[0]].depth:
+            return  # first the nodes of one depth: they share the leaves that are left
+        is_last = depth + 1 >= params.max_depth or counts.n_leaves + 1 == params.max_leaves
+        if not is_last and not has_slots(node, n_reserved, tree, pool):
+            return
+        remove_open(position, params, tree)
+        split_node(node, search, tree)
+        if is_last:
+            release_slot(node, tree, pool)
+            continue
+        n_reserved += 1 if tree.growth[node].slot >= 0 else 2
+        tree.frontier[counts.n_frontier] = node
+        counts.n_frontier += 1
+        if params.best_first == 1:
+            return
+
+
+@kernel
+def open_searched(params, tree, pool):
+    """Add the searched nodes whose best split is worth making to the open nodes."""
+    counts = tree.counts[0]
+    for index in range(counts.n_builds):
+        node = pool.builds[index].node
+        if not can_be_split(node, params, tree):
+            release_slot(node, tree, pool)  # built only for its sibling's sake
+    counts.n_builds = 0
+    for index in range(counts.n_searched):
+        node = tree.searched[index]
+        gain = tree.splits[node].gain
+        if gain > -np.inf and gain >= params.grow_gain:
+            add_open(node, params, tree)
+        else:
+            release_slot(node, tree, pool)
+    counts.n_searched = 0
+
+
+@kernel
+def plan_builds(team, search, workspace):
+    """List the histograms that the frontier's children need, after their rows were divided."""
+    tree, pool, params = workspace.tree, workspace.pool, search.params
+    counts = tree.counts[0]
+    for index in range(counts.n_frontier):
+        node = tree.frontier[index]
+        left, right = np.int64(tree.nodes[node].left), np.int64(tree.nodes[node].right)
+        tree.growth[node].owns_rows = 0
+        count_rows(left, workspace)
+        count_rows(right, workspace)
+        for child in range(left, left + 2):
+            if can_be_split(child, params, tree):
+                tree.searched[counts.n_searched] = child
+                counts.n_searched += 1
+        # the fewest rows possible: of the smaller child, and the other is parent minus that
+        smaller, larger = left, right
+        if tree.growth[right].n_rows < tree.growth[left].n_rows:
+            smaller, larger = right, left
+        needs_larger = can_be_split(larger, params, tree)
+        if needs_larger and tree.growth[node].slot >= 0:
+            plan_build(smaller, larger, tree, pool)
+            continue
+        release_slot(node, tree, pool)
+        if can_be_split(smaller, params, tree):
+            plan_build(smaller, NO_NODE, tree, pool)
+        if needs_larger:
+            plan_build(larger, NO_NODE, tree, pool)
+    arrange_tasks(team, search, workspace)
+
+
+# --- nodes
 
 
 @kernel
@@ -139,6 +141,16 @@ def start_leaf(node, parent, tree):
         tree.outputs[node, output].upper = np.inf
         tree.outputs[node, output].spread = -1.0
         tree.outputs[node, output].total_weight = -1.0
+
+
+@kernel
+def make_leaf(node):
+    """Set the fields of a node that describe its split to those of a leaf."""
+    node.threshold = np.nan
+    node.gain = 0.0
+    node.feature = -1
+    node.left, node.right = -1, -1
+    node.default_left = 0
 
 
 @kernel
@@ -207,8 +219,8 @@ def can_be_split(node, params, tree):
 
 
 @kernel
-def own_rows(node, workspace):
-    """Note that `node` owns rows, and how many of them count."""
+def count_rows(node, workspace):
+    """Count the rows of `node`, without those that sampling left out; from now on it owns them."""
     tree, partition = workspace.tree, workspace.partition
     n_rows = 0
     for block in range(partition.n_counted):
@@ -234,72 +246,101 @@ def estimate_rows(node, workspace):
     return max(min(hessian, np.int64(2)), np.int64(share * n_samples))
 
 
-# --- the frontier
+# --- open nodes
 
 
 @kernel
-def choose_frontier(search, workspace):
-    """Split the nodes whose turn it is; list those whose children may be split in turn.
+def add_open(node, params, tree):
+    """Add a node at the end of the queue, or to the heap."""
+    counts, nodes, gains = tree.counts[0], tree.open_nodes, tree.open_gains
+    position, gain = counts.stop_open, tree.splits[node].gain
+    counts.stop_open += 1
+    if params.best_first == 1:
+        # the queue's start stays 0 here, so the parent of p is (p - 1) // 2
+        above = (position - 1) // 2
+        while position > 0 and comes_first(gain, node, gains[above], nodes[above]):
+            gains[position], nodes[position] = gains[above], nodes[above]
+            position, above = above, (above - 1) // 2
+    gains[position], nodes[position] = gain, node
 
-    Children at the depth limit, or of the last split that `max_leaves` allows, are leaves for good:
-    their rows are never listed and their histograms never built.
+
+@kernel
+def next_open(params, tree):
+    """Return the position in ``open_nodes`` of the node to be split next.
+
+    Best first: the top of the heap. Depthwise: the first, or where `max_leaves` does not let all
+    nodes of its depth be split, the one of largest gain among these.
     """
-    tree, pool, params = workspace.tree, workspace.pool, search.params
-    counts = tree.counts[0]
-    open_searched(params, tree, pool)
-    counts.n_frontier = 0
-    n_reserved = np.int64(0)
-    while counts.first_open < counts.stop_open and counts.n_leaves < params.max_leaves:
-        position = next_open(params, tree)
-        node = tree.open_nodes[position]
-        depth = tree.growth[node].depth
-        if counts.n_frontier > 0 and depth > tree.growth[tree.frontier[0]].depth:
-            return  # first the nodes of one depth: they share the leaves that are left
-        is_last = depth + 1 >= params.max_depth or counts.n_leaves + 1 == params.max_leaves
-        if not is_last and not has_slots(node, n_reserved, tree, pool):
-            return
-        remove_open(position, params, tree)
-        split_node(node, search, tree)
-        if is_last:
-            release_slot(node, tree, pool)
-            continue
-        n_reserved += 1 if tree.growth[node].slot >= 0 else 2
-        tree.frontier[counts.n_frontier] = node
-        counts.n_frontier += 1
-        if params.best_first == 1:
-            return
+    counts, nodes, gains = tree.counts[0], tree.open_nodes, tree.open_gains
+    first, stop = counts.first_open, counts.stop_open
+    budget = params.max_leaves - counts.n_leaves
+    if params.best_first == 1 or budget >= stop - first:
+        return first
+    depth = tree.growth[nodes[first]].depth
+    while tree.growth[nodes[stop - 1]].depth > depth:
+        stop -= 1
+    if budget >= stop - first:
+        return first
+    best = first
+    for position in range(first + 1, stop):
+        if comes_first(gains[position], nodes[position], gains[best], nodes[best]):
+            best = position
+    return best
 
 
 @kernel
-def open_searched(params, tree, pool):
-    """Add the searched nodes whose best split is worth making to the open nodes."""
-    counts = tree.counts[0]
-    for index in range(counts.n_builds):
-        node = pool.builds[index].node
-        if not can_be_split(node, params, tree):
-            release_slot(node, tree, pool)  # built only for its sibling's sake
-    counts.n_builds = 0
-    for index in range(counts.n_searched):
-        node = tree.searched[index]
-        gain = tree.splits[node].gain
-        if gain > -np.inf and gain >= params.grow_gain:
-            add_open(node, params, tree)
-        else:
-            release_slot(node, tree, pool)
-    counts.n_searched = 0
+def remove_open(position, params, tree):
+    """Take out the node at the position that :func:`next_open` returned."""
+    counts, nodes, gains = tree.counts[0], tree.open_nodes, tree.open_gains
+    if params.best_first == 0:
+        for later in range(position, counts.first_open, -1):
+            gains[later], nodes[later] = gains[later - 1], nodes[later - 1]
+        counts.first_open += 1
+        return
+    counts.stop_open -= 1
+    gains[0], nodes[0] = gains[counts.stop_open], nodes[counts.stop_open]
+    sink(gains, nodes, 0, counts.stop_open)
+
+
+@inlined
+def sink(keys, items, position, stop):
+    """Let the item at `position` of a heap of `stop` items sink to where it belongs."""
+    key, item = keys[position], items[position]
+    child = 2 * position + 1
+    while child < stop:
+        if child + 1 < stop and comes_first(
+            keys[child + 1], items[child + 1], keys[child], items[child]
+        ):
+            child += 1
+        if comes_first(key, item, keys[child], items[child]):
+            break
+        keys[position], items[position] = keys[child], items[child]
+        position, child = child, 2 * child + 1
+    keys[position], items[position] = key, item
+
+
+@inlined
+def comes_first(key, item, other_key, other_item):
+    """Whether an item is nearer to the top of a heap: the larger key, then the lower item."""
+    return key > other_key or (key == other_key and item < other_item)
 
 
 # --- histograms
 
 
 @kernel
-def release_slot(node, tree, pool):
-    """Release the histogram slot of a node, if it has one."""
-    slot, counts = tree.growth[node].slot, tree.counts[0]
-    if slot >= 0:
-        pool.free_slots[counts.n_free] = slot
-        counts.n_free += 1
-        tree.growth[node].slot = -1
+def plan_build(node, sibling, tree, pool):
+    """List the histograms of a node to be built; a sibling takes the parent's slot."""
+    growth, counts = tree.growth, tree.counts[0]
+    if sibling >= 0:
+        parent = growth[node].parent
+        growth[sibling].slot, growth[parent].slot = growth[parent].slot, -1
+    counts.n_free -= 1
+    growth[node].slot = pool.free_slots[counts.n_free]
+    for strip in range(pool.histograms.shape[1]):
+        build = pool.builds[counts.n_builds]
+        build.node, build.sibling, build.strip = node, sibling, strip
+        counts.n_builds += 1
 
 
 @kernel
@@ -317,56 +358,13 @@ def has_slots(node, n_reserved, tree, pool):
 
 
 @kernel
-def plan_builds(team, search, workspace):
-    """List the histograms that the frontier's children need, after their rows were divided."""
-    tree, pool, counts = workspace.tree, workspace.pool, workspace.tree.counts[0]
-    for index in range(counts.n_frontier):
-        node = tree.frontier[index]
-        left, right = np.int64(tree.nodes[node].left), np.int64(tree.nodes[node].right)
-        tree.growth[node].owns_rows = 0
-        own_rows(left, workspace)
-        own_rows(right, workspace)
-        plan_children(left, right, search.params, tree, pool)
-    arrange_tasks(team, search, workspace)
-
-
-@kernel
-def plan_children(left, right, params, tree, pool):
-    """Plan the histograms of two children: of those that can be split, the fewest rows possible."""
-    growth, counts = tree.growth, tree.counts[0]
-    smaller, larger = left, right
-    if growth[right].n_rows < growth[left].n_rows:
-        smaller, larger = right, left
-    for child in range(left, left + 2):
-        if can_be_split(child, params, tree):
-            tree.searched[counts.n_searched] = child
-            counts.n_searched += 1
-    parent = growth[left].parent
-    needs_smaller = can_be_split(smaller, params, tree)
-    needs_larger = can_be_split(larger, params, tree)
-    if needs_larger and growth[parent].slot >= 0:
-        plan_build(smaller, larger, tree, pool)
-        return
-    release_slot(parent, tree, pool)
-    if needs_smaller:
-        plan_build(smaller, NO_NODE, tree, pool)
-    if needs_larger:
-        plan_build(larger, NO_NODE, tree, pool)
-
-
-@kernel
-def plan_build(node, sibling, tree, pool):
-    """List the histograms of a node to be built; a sibling takes the parent's slot."""
-    growth, counts = tree.growth, tree.counts[0]
-    if sibling >= 0:
-        parent = growth[node].parent
-        growth[sibling].slot, growth[parent].slot = growth[parent].slot, -1
-    counts.n_free -= 1
-    growth[node].slot = pool.free_slots[counts.n_free]
-    for strip in range(pool.histograms.shape[1]):
-        build = pool.builds[counts.n_builds]
-        build.node, build.sibling, build.strip = node, sibling, strip
-        counts.n_builds += 1
+def release_slot(node, tree, pool):
+    """Release the histogram slot of a node, if it has one."""
+    slot, counts = tree.growth[node].slot, tree.counts[0]
+    if slot >= 0:
+        pool.free_slots[counts.n_free] = slot
+        counts.n_free += 1
+        tree.growth[node].slot = -1
 
 
 @kernel

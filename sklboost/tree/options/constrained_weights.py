@@ -47,7 +47,7 @@ def smooth(weight, hessian, parent_weight, path_smooth):
 
 
 @inlined
-def held_weight(weight, hessian, inherited):
+def constrained_weight(weight, hessian, inherited):
     """Return the leaf weight of a child whose best one is `weight`."""
     weight = smooth(weight, hessian, inherited.weight, inherited.path_smooth)
     return clip_to_bounds(weight, inherited.lower, inherited.upper)
@@ -61,13 +61,13 @@ def hold_weights(node, search, tree):
         output = tree.outputs[node, index]
         if output.hessian > 0.0:
             inherited = inherited_from(tree.outputs[parent, index], search.params.path_smooth)
-            output.weight = held_weight(output.weight, output.hessian, inherited)
+            output.weight = constrained_weight(output.weight, output.hessian, inherited)
 
 
 @inlined
 def weigh_side(gradient, hessian, inherited, params):
     """Return similarity and leaf weight of one side of a split."""
-    weight = held_weight(leaf_weight(gradient, hessian, params), hessian, inherited)
+    weight = constrained_weight(leaf_weight(gradient, hessian, params), hessian, inherited)
     return similarity_at(gradient, hessian, weight, params), weight
 
 
@@ -95,7 +95,7 @@ def fill_held_gains(search, workspace, task, constraint, sums, gains):
     ----------
     search : Search
     workspace : Workspace
-        ``options.of_others`` is filled if there are several outputs.
+        ``special.of_others`` is filled if there are several outputs.
     task : SearchTask
     constraint : tuple of int
         The order that the leaf weights must have: 1, -1 or 0 for any; and `left_start`.
@@ -121,7 +121,7 @@ def fill_smoothed_gains(search, workspace, task, constraint, sums, gains):
 @inlined
 def fill_gains_smoothed_by(search, workspace, task, constraint, sums, path_smooth, gains):
     """Fill `gains` from the sums of the first output and from what the others add to these."""
-    (sign, left_start), of_others = constraint, workspace.options.of_others[task.rank]
+    (sign, left_start), of_others = constraint, workspace.special.of_others[task.rank]
     similarities, hessians = of_others[0], of_others[1]
     scales, outputs = scales_of(search.scales, 0), workspace.tree.outputs[task.node]
     inherited = inherited_from(outputs[0], path_smooth)
@@ -146,11 +146,11 @@ def fill_gains_smoothed_by(search, workspace, task, constraint, sums, path_smoot
 
 @late()
 def add_other_outputs(search, workspace, task, sign, missing_cell, places):
-    """Fill ``options.of_others`` for splits at the places ``[first, last)`` of a feature.
+    """Fill ``special.of_others`` for splits at the places ``[first, last)`` of a feature.
 
     The rows of `missing_cell` go left, too, unless it is -1.
     """
-    tree, scratch = workspace.tree, workspace.options
+    tree, scratch = workspace.tree, workspace.special
     histogram = workspace.pool.histograms[tree.growth[task.node].slot]
     # whole rows: of a part of them the compiler would not know that it is contiguous
     of_others = scratch.of_others[task.rank]

@@ -143,7 +143,7 @@ def forbid_few_rows(search, workspace, task, places, missing_cell):
     tree, (first, stop) = workspace.tree, places
     output = tree.sums.shape[2] - 1
     least, total = search.params.min_child_samples * _ONE, tree.sums[task.node, OWN, output]
-    counts, left_start = workspace.options.sums[task.rank, output, first:stop], np.int64(0)
+    counts, left_start = workspace.special.sums[task.rank, output, first:stop], np.int64(0)
     if missing_cell >= 0:
         histogram = workspace.pool.histograms[tree.growth[task.node].slot]
         left_start = sum_cells(search.matrix, histogram, output, missing_cell, missing_cell + 1)
@@ -183,7 +183,7 @@ def scan_special_feature(search, workspace, task, feature, best):
     n_occupied = list_bins(search, workspace, task, feature, (start, stop))
     if n_occupied < 2 and missing == 0:
         return
-    bins, n_places = workspace.options.bins[task.rank, :n_occupied], np.int64(n_occupied)
+    bins, n_places = workspace.special.bins[task.rank, :n_occupied], np.int64(n_occupied)
     if matrix.n_categories[feature] > 0:
         n_places = list_category_places(search, workspace, task, feature, (start, stop), bins)
     places = (np.int64(0), n_places)  # the first one, and one after the last
@@ -192,7 +192,7 @@ def scan_special_feature(search, workspace, task, feature, best):
         places = (first, min(first + 1, n_places))
     sums = task.sums[places[0] : places[1]]
     # the limits are those of one output
-    if n_outputs == 1 and not may_improve(task.limit_terms, sums, missing, best.gain):
+    if n_outputs == 1 and not may_improve(task.limits, sums, missing, best.gain):
         return
     if workspace.tree.sums.shape[2] > 1:
         list_other_sums(search, workspace, task, feature, (start, stop), bins)
@@ -214,18 +214,18 @@ def list_bins(search, workspace, task, feature, cells):
     numbers, is_shared = task.histogram[start:stop], matrix.places[feature].is_shared
     if len(search.scales) > 1 or is_shared == 1:
         histogram = workspace.pool.histograms[workspace.tree.growth[task.node].slot]
-        copied = workspace.options.cells[task.rank]
+        copied = workspace.special.cells[task.rank]
         copy_cells(matrix, histogram, feature, np.int64(0), task.total, copied)
         numbers = copied[: stop - start + is_shared]
     n_rows = workspace.tree.growth[task.node].n_rows
-    return list_occupied(numbers, n_rows, workspace.options.bins[task.rank], task.sums)
+    return list_occupied(numbers, n_rows, workspace.special.bins[task.rank], task.sums)
 
 
 @inlined
 def list_category_places(search, workspace, task, feature, cells, bins):
     """Put categories in the order of the scan, with the sums before; return how many places."""
     histogram = workspace.pool.histograms[workspace.tree.growth[task.node].slot]
-    keys, sums = workspace.options.keys[task.rank], task.sums
+    keys, sums = workspace.special.keys[task.rank], task.sums
     n_places = order_categories(search, feature, histogram, cells, bins, sums, keys)
     if not is_one_hot(search, feature):
         shrink_sums(search, workspace, task.node, np.int64(0), feature, bins, sums)
@@ -242,8 +242,8 @@ def draw_place(search, node, feature, first, stop):
 
 @late()
 def list_other_sums(search, workspace, task, feature, cells, bins):
-    """Fill ``options.sums``, but for the first output, of the feature in these cells."""
-    matrix, scratch = search.matrix, workspace.options
+    """Fill ``special.sums``, but for the first output, of the feature in these cells."""
+    matrix, scratch = search.matrix, workspace.special
     histogram = workspace.pool.histograms[workspace.tree.growth[task.node].slot]
     n_lanes = histogram.shape[1] // matrix.cell_starts[-1]
     one_hot = matrix.n_categories[feature] > 0 and is_one_hot(search, feature)
@@ -295,7 +295,7 @@ def describe_split(search, workspace, task, place, bins, missing, best):
         best.bin = bins[place]
         best.below = bins[place - 1] if place > 0 else -1
         return
-    one_hot, categories = is_one_hot(search, best.feature), workspace.options.categories
+    one_hot, categories = is_one_hot(search, best.feature), workspace.special.categories
     list_left_categories(best, place, one_hot, bins, missing, categories[task.number])
 
 
@@ -320,7 +320,7 @@ def complete_split(node, task, matrix, workspace):
     """
     tree, split = workspace.tree, workspace.tree.splits[node]
     for index in range(split.n_listed):
-        tree.categories[node, index] = workspace.options.categories[task, index]
+        tree.categories[node, index] = workspace.special.categories[task, index]
     histogram = workspace.pool.histograms[tree.growth[node].slot]
     first = 0 if split.n_listed > 0 else 1
     for output in range(first, tree.sums.shape[2] if split.gain > -np.inf else 0):
