@@ -55,7 +55,7 @@ def constrained_weight(weight, hessian, inherited):
 
 @late()
 def hold_weights(node, search, tree):
-    """Turn the best leaf weights of a node, one for each output, into those that it gets."""
+    """Turn the best leaf weights of a node, one for each output, into the constrained ones."""
     parent = tree.growth[node].parent
     for index in range(tree.outputs.shape[1]):
         output = tree.outputs[node, index]
@@ -91,18 +91,8 @@ def weigh_sides(left_sum, total, scales, inherited, params):
 def fill_held_gains(search, workspace, task, constraint, sums, gains):
     """Fill `gains` for splits with ``left_start + sums`` on the left; -inf where not allowed.
 
-    Parameters
-    ----------
-    search : Search
-    workspace : Workspace
-        ``special.of_others`` is filled if there are several outputs.
-    task : SearchTask
-    constraint : tuple of int
-        The order that the leaf weights must have: 1, -1 or 0 for any; and `left_start`.
-    sums : ndarray of int64
-        Of the first output.
-    gains : ndarray of float64
-        Filled.
+    `constraint` is the order that the leaf weights must have, 1, -1 or 0 for any, and `left_start`.
+    `sums` are the first output's; what the others add is in ``special.of_others``.
     """
     if search.params.path_smooth == 0.0:
         # A constant: two of the four divisions of a split are then not in its loop.

@@ -41,12 +41,6 @@ class HistogramBins(NamedTuple):
 def group_columns(n_bins: np.ndarray) -> list[list[int]]:
     """Return the columns of each joint column, so that there are few of these.
 
-    Parameters
-    ----------
-    n_bins : ndarray of int64, shape (n_columns,)
-
-    Notes
-    -----
     Bin packing by "first fit decreasing" (Johnson, 1973): columns of many bins first, each to the
     first joint column that has room for it.
     """

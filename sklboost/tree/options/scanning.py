@@ -31,16 +31,7 @@ _BIT = np.uint64(1) << np.arange(64, dtype=np.uint64)
 def list_occupied(cells, n_rows, bins, sums):
     """List the occupied bins of a feature and the sum of all before each; return how many.
 
-    Parameters
-    ----------
-    cells : ndarray of int64, shape (n_bins,)
-        The feature's part of a histogram, the missing bin left out.
-    n_rows : int
-        Of the node.
-    bins : ndarray of int64
-        Filled with bin numbers.
-    sums : ndarray of int64
-        Filled with packed sums.
+    `cells` are the feature's part of a histogram, the missing bin left out; `n_rows` is the node's.
     """
     if _FEW * n_rows < len(cells):
         return list_few(cells, bins, sums)
@@ -98,12 +89,8 @@ _ONE = np.int64(2**20)
 def row_counts(weight: np.ndarray, least: int) -> np.ndarray:
     """Return the counts of rows of these weights, int64.
 
-    Parameters
-    ----------
-    weight : ndarray of float64, shape (n_samples,)
-        How many rows each counts as.
-    least : int
-        Of a child. More than that need not be told apart, and sums cannot become too large.
+    `least` is the least count of a child: more than that need not be told apart, and sums cannot
+    become too large.
     """
     # up: rows whose weights add up to the least in all but rounding are enough
     counts: np.ndarray = np.ceil(np.minimum(weight, least) * _ONE).astype(np.int64)
@@ -163,15 +150,8 @@ _TWO_32 = 2.0**32
 def scan_special_feature(search, workspace, task, feature, best):
     """Replace `best` if a split of `feature` has a larger gain.
 
-    Parameters
-    ----------
-    search : Search
-    workspace : Workspace
-        The thread's rows of ``scratch`` and ``options`` are overwritten.
-    task : SearchTask
-    feature : int
-    best : record of SPLIT_DTYPE
-        Modified; if it becomes one on categories, those of the task in ``options``, too.
+    The thread's rows of ``scratch`` and ``special`` are overwritten. If `best` becomes a split on
+    categories, they are listed in ``special.categories``, at the task's number.
     """
     matrix, place, n_outputs = search.matrix, search.matrix.places[feature], len(search.scales)
     n_bins = matrix.bin_starts[feature + 1] - matrix.bin_starts[feature]
