@@ -145,7 +145,7 @@ def start_leaf(node, parent, tree):
 
 @kernel
 def make_leaf(node):
-    """Set the fields of a node that describe its split to those of a leaf."""
+    """Turn a node into a leaf: reset the fields that describe its split."""
     node.threshold = np.nan
     node.gain = 0.0
     node.feature = -1
@@ -203,7 +203,7 @@ def split_node(node, search, tree):
         start_leaf(child, node, tree)
         weigh_leaf(child, search, tree)
     if split.n_listed > 0:
-        # that of the rows; the split was chosen for less, see tree/options/categories.py
+        # the gain of the rows; the split was chosen for less, see tree/options/categories.py
         sides = tree.growth[left].similarity, tree.growth[left + 1].similarity
         parent.gain = split_gain(sides[0], sides[1], tree.growth[node].similarity)
     if len(rules.signs) > 0:

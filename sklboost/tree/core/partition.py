@@ -6,7 +6,7 @@ raw scores of each leaf's rows.
 
 Here rows are divided by their bins, and in predictions by their values. So a threshold never
 divides the values of one bin: then rows go the same way by both, also those that the node's split
-was not found from: rows that sampling left out, and those of a
+was not found from: rows that sampling left out, and rows of a
 :class:`~sklboost.data.binned_matrix.BinnedMatrix` that a fold holds out.
 """
 
@@ -137,7 +137,7 @@ def add_values(team, matrix, workspace, n_blocks, target):
 
 @inlined
 def add_segment_values(matrix, workspace, node, block, values, scored):
-    """Add `values`, one a node, to those of the rows that `node` owns in `block`.
+    """Add `values`, one a node, to the numbers of the rows that `node` owns in `block`.
 
     `scored` has what they are added to, and scratch for :func:`fill_sides`. The children of a split
     that was made last own no rows: they are told apart by bin, which saves writing their lists.

@@ -138,7 +138,7 @@ def weigh(
 ) -> Derivatives:
     """Put a loss's two arrays together with the weights of the rows (empty: all 1).
 
-    `scale` is that of the weights, and given if there are more rows elsewhere.
+    `scale` is given if there are more rows elsewhere: the scale of the weights of all.
     """
     scale = scale or scale_of_weights(weight, gradient.shape[-1])
     weight = np.divide(weight, scale.weight_scale, out=arrays.empty(weight.shape))

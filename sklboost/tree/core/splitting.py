@@ -43,7 +43,7 @@ class SplitInputs(NamedTuple):
     """What the splits of a tree are chosen and made from, the same for all its nodes."""
 
     matrix: TrainingBins
-    derivatives: Derivatives  # overwritten when they are quantised, but for the weights
+    derivatives: Derivatives  # all but the weights are overwritten when they are quantised
     packed: np.ndarray  # this and the scales as in Gradients
     scales: np.ndarray
     params: TreeParams
@@ -203,9 +203,9 @@ def fill_gains(search, task, sums, left_start, gains):
 
 @inlined
 def choose_place(task, sums, missing, best):
-    """Return the position of the largest gain, -1 if it is not larger than that of `best`.
+    """Return the position of the largest gain, -1 if `best` has as large a gain.
 
-    If it is, gain, direction and left sum of `best` are set.
+    If it is larger, gain, direction and left sum of `best` are set.
     """
     best_gain, best_position, best_direction = best.gain, -1, 0
     for position in range(len(sums)):

@@ -46,7 +46,7 @@ GROWTH_DTYPE = np.dtype(
         ("similarity", np.float64),  # as a leaf, of all outputs together
         ("slot", np.int64),  # its histogram in the pool, -1: none
         ("owns_rows", np.int64),  # 1: the row partition lists its rows; 0: its children's, or none
-        ("final", np.int64),  # its number after pruning, or that of the leaf that swallowed it
+        ("final", np.int64),  # its number after pruning, or of the leaf that swallowed it
         ("worth", np.float64),  # what its branch gains beyond ccp_alpha for each split
     ],
     align=True,
@@ -256,7 +256,8 @@ def allocate_workspace(
 ) -> Workspace:
     """Make room for trees on this data, of so many outputs each, grown by a team of `n_threads`.
 
-    None: on one machine; the columns of the matrix. `arrays` are those of what each row has.
+    `machines` is None on one machine, `n_built` where histograms are built of all columns. `arrays`
+    makes the arrays that have something for each row: in memory or on a disk.
     """
     n_samples, n_sums = len(matrix.rows), n_outputs + int(params.min_child_samples > 0)
     machines = machines or one_machine(n_samples, matrix.rows.shape[1])

@@ -247,7 +247,7 @@ def fill_keys(search, numbers, n_lanes, output, bins, keys):
 def sort_by_weight(search, histogram, cells, bins, keys):
     """Fill the keys of categories and sort these by them.
 
-    In a tree of several outputs, keys are those of the output in which the categories differ most.
+    In a tree of several outputs, the keys of the output in which the categories differ most count.
     """
     n_lanes, n_outputs = histogram.shape[1] // search.matrix.cell_starts[-1], len(search.scales)
     start, stop = cells[0] * n_lanes, cells[1] * n_lanes
@@ -263,7 +263,7 @@ def sort_by_weight(search, histogram, cells, bins, keys):
 
 @kernel
 def set_apart(sums, n_categories, total):
-    """Turn the sums of all categories before a place into those of single ones, after a 0.
+    """Turn the sums of all categories before a place into sums of single ones, after a 0.
 
     `sums` has room for one more; `total` is the packed sum of all categories.
     """

@@ -35,7 +35,7 @@ def clip_to_bounds(weight, lower, upper):
 
 @inlined
 def smooth(weight, hessian, parent_weight, path_smooth):
-    """Move a leaf weight towards that of the parent, the more the smaller H is.
+    """Move a leaf weight towards the parent's, the more the smaller H is.
 
     ``s w + (1 - s) w_parent`` with ``s = H / (H + path_smooth)``: LightGBM's formula, with H where
     LightGBM has the number of rows. With squared error and no weights the two are one.

@@ -220,7 +220,7 @@ def renew_output(team, matrix, derivatives, output, renewal, params, workspace):
 
 @kernel
 def count_rows(residual, leaf, rows, n_nodes, counts):
-    """Count the rows ``[start, stop)`` of each leaf; those of unknown residual go to leaf 0."""
+    """Count the rows ``[start, stop)`` of each leaf; rows of unknown residual go to leaf 0."""
     counts[: n_nodes + 1] = 0
     for row in range(rows[0], rows[1]):
         if residual[row] != residual[row]:

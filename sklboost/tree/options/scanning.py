@@ -171,7 +171,7 @@ def scan_special_feature(search, workspace, task, feature, best):
         first = draw_place(search, task.node, feature, np.int64(missing == 0), n_places)
         places = (first, min(first + 1, n_places))
     sums = task.sums[places[0] : places[1]]
-    # the limits are those of one output
+    # limits are known for one output alone
     if n_outputs == 1 and not may_improve(task.limits, sums, missing, best.gain):
         return
     if workspace.tree.sums.shape[2] > 1:
@@ -222,7 +222,7 @@ def draw_place(search, node, feature, first, stop):
 
 @late()
 def list_other_sums(search, workspace, task, feature, cells, bins):
-    """Fill ``special.sums``, but for the first output, of the feature in these cells."""
+    """Fill ``special.sums`` of all outputs but the first, for the feature in these cells."""
     matrix, scratch = search.matrix, workspace.special
     histogram = workspace.pool.histograms[workspace.tree.growth[task.node].slot]
     n_lanes = histogram.shape[1] // matrix.cell_starts[-1]

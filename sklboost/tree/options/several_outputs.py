@@ -32,7 +32,7 @@ def fill_strips(team, gradients):
 
 @late()
 def add_rows_to_strip(bins, packed, row_list, columns, accumulator):
-    """Add the rows of a strip as :func:`~sklboost.tree.core.histogram.add_rows` does those of one.
+    """Do for four outputs what :func:`~sklboost.tree.core.histogram.add_rows` does for one.
 
     `packed` is one of ``Gradients.strips``, and a cell of `accumulator` has four numbers.
     """
