@@ -192,7 +192,7 @@ def renew_output(team, matrix, derivatives, output, renewal, params, workspace):
     barrier(team)
     add_values(team, matrix, workspace, workspace.partition.n_counted, renewal.leaf)
     leaf_of_row = renewal.leaf[0]
-    count_rows(residual, leaf_of_row, (start, stop), n_nodes, renewal.counts[team.rank])
+    count_leaf_rows(residual, leaf_of_row, (start, stop), n_nodes, renewal.counts[team.rank])
     barrier(team)
     if team.rank == 0:
         reset_tasks(team)
@@ -219,7 +219,7 @@ def renew_output(team, matrix, derivatives, output, renewal, params, workspace):
 
 
 @kernel
-def count_rows(residual, leaf, rows, n_nodes, counts):
+def count_leaf_rows(residual, leaf, rows, n_nodes, counts):
     """Count the rows ``[start, stop)`` of each leaf; rows of unknown residual go to leaf 0."""
     counts[: n_nodes + 1] = 0
     for row in range(rows[0], rows[1]):
