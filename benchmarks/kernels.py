@@ -36,18 +36,18 @@ from sklboost.objectives.loss import (
 from sklboost.objectives.losses.classes import LogLoss
 from sklboost.tree.core.frontier import (
     ROOT,
-    choose_frontier,
     plan_builds,
+    split_next_nodes,
     start_leaf,
     start_tree,
     weigh_leaf,
 )
-from sklboost.tree.core.growing import sum_root, weigh_root
-from sklboost.tree.core.histogram import add_rows, build_histograms, empty_accumulator
-from sklboost.tree.core.partition import add_leaf_values, divide_rows, own_all_rows, route_rows
+from sklboost.tree.core.growing import sum_root
+from sklboost.tree.core.histogram import add_rows, build_histograms, flush_accumulator
+from sklboost.tree.core.partition import add_values, divide_rows, own_all_rows, route_rows
 from sklboost.tree.core.pruning import close_gaps, name_final_leaves, prune
 from sklboost.tree.core.quantization import quantize, weigh
-from sklboost.tree.core.splitting import Search, find_splits
+from sklboost.tree.core.splitting import SplitInputs, find_splits
 from sklboost.tree.core.workspace import OWN, allocate_workspace
 from sklboost.tree.options.column_sampling import allocate_bins, allocate_column_sample
 from sklboost.tree.predict.prediction import add_constant_leaves
@@ -187,15 +187,15 @@ def grow_by_phase(watch, matrix, bins, derivatives, params, workspace):
     """Grow a tree on the quantised gradients, as `grow_tree` does."""
     n_features, gradients = matrix.rows.shape[1], workspace.gradients
     columns = allocate_column_sample(feature_rules(n_features), n_features, watch.team.size)
-    search = Search(matrix, derivatives, gradients.packed, gradients.scales, params, columns)
+    search = SplitInputs(matrix, derivatives, gradients.packed, gradients.scales, params, columns)
     watch.run("routing", own_all_rows, workspace.partition)
     watch.run("planning", on_first_member(start_tree), search, workspace)
     watch.run("root histogram", build_histograms, bins, gradients, workspace)
     watch.time("planning", sum_root, matrix, workspace)
-    watch.time("planning", weigh_root, search, workspace)
+    watch.time("planning", weigh_leaf, ROOT, search, workspace.tree)
     watch.run("split search", find_splits, search, workspace)
     while True:
-        watch.time("planning", choose_frontier, search, workspace)
+        watch.time("planning", split_next_nodes, search, workspace)
         if workspace.tree.counts[0].n_frontier == 0:
             return
         watch.run("routing", route_rows, matrix, workspace)
@@ -209,7 +209,8 @@ def finish_by_phase(watch, matrix, params, workspace, raw_score):
     tree = workspace.tree
     watch.time("planning", prune, tree, params)
     watch.time("planning", name_final_leaves, tree)
-    watch.run("leaf values", add_leaf_values, matrix, workspace, raw_score)
+    n_blocks = workspace.partition.start.shape[0]
+    watch.run("leaf values", add_values, matrix, workspace, n_blocks, raw_score)
     watch.time("planning", close_gaps, tree)
 
 
@@ -366,7 +367,7 @@ def search_kernel(stage, name, row_list):
     add_rows(stage.matrix.rows, packed, row_list, features, accumulator)
     pool = workspace.pool
     built = BuiltColumns(stage.matrix.rows, n_features, pool.members, pool.cells)
-    empty_accumulator(built, features, accumulator, histogram, 0)
+    flush_accumulator(built, features, accumulator, histogram, 0)
     tree.sums[0, OWN, 0] = packed[row_list].sum()
     n_searches = min(SEARCHES, len(tree.searched))  # shallow trees have no room for more
     tree.counts[0].n_chunks, tree.counts[0].n_searched = 1, n_searches
@@ -374,7 +375,7 @@ def search_kernel(stage, name, row_list):
     columns = allocate_column_sample(feature_rules(n_features), n_features, 1)
     gradients = stage.workspace.gradients
     of_tree = (stage.derivatives, gradients.packed, gradients.scales)
-    search = Search(stage.matrix, *of_tree, stage.params, columns)
+    search = SplitInputs(stage.matrix, *of_tree, stage.params, columns)
     start_leaf(ROOT, -1, tree)
     weigh_leaf(ROOT, search, tree)
     tree.growth[0].slot, tree.growth[0].n_rows = 0, len(row_list)
@@ -391,7 +392,8 @@ def leaf_value_kernel(stage):
     )
     name_final_leaves(stage.workspace.tree)
     n_rows = stage.matrix.rows.shape[0]
-    arguments = (add_leaf_values, stage.matrix, stage.workspace, np.zeros((1, n_rows)))
+    n_blocks = stage.workspace.partition.n_counted
+    arguments = (add_values, stage.matrix, stage.workspace, n_blocks, np.zeros((1, n_rows)))
     return Kernel("leaf values", "row", n_rows, partial(stage.team.run, *arguments))
 
 

@@ -30,7 +30,7 @@ from sklboost.objectives.loss import (
     has_fault,
     targets_of,
 )
-from sklboost.tree.core.growing import Draws, Scores, TreeKeys, finish_tree, grow_tree
+from sklboost.tree.core.growing import Scores, TreeInputs, TreeKeys, finish_tree, grow_tree
 from sklboost.tree.core.machines import row_numbers
 from sklboost.tree.core.quantization import FEW_ROWS, LANES, Derivatives, derivatives_of, weigh
 from sklboost.tree.core.workspace import RowPartition, Workspace, allocate_workspace, max_nodes
@@ -153,7 +153,7 @@ class RoundState(NamedTuple):
     sampling_seed: int
     rows: RowSample
     columns: ColumnSample
-    bins: HistogramBins  # as in ``Draws``
+    bins: HistogramBins  # as in ``TreeInputs``
     roots: SharedRoots
     renewal: Renewal  # of all outputs; empty: leaves are not renewed
 
@@ -192,9 +192,11 @@ def boost_rounds(  # noqa: C901, one loop tells the whole story
                 share_roots(team, parallel_tree, output, state, workspace)
             lane = lane_of(state.roots, output, len(raw_score))
             gradients = gradients_of(state.roots, lane, workspace.gradients)
-            draws = Draws(keys, gradients, state.rows, state.columns, state.bins, state.roots, lane)
+            inputs = TreeInputs(
+                keys, gradients, state.rows, state.columns, state.bins, state.roots, lane
+            )
             scores = Scores(raw_score[output:stop], renewal_of(state.renewal, output, stop))
-            grow_tree(team, state.matrix, of_tree, draws, params, workspace)
+            grow_tree(team, state.matrix, of_tree, inputs, params, workspace)
             if workspace.machines.failed[0] == 1:
                 return
             if team.rank == 0 and len(unpruned.nodes) > 0:

@@ -15,20 +15,19 @@ from sklboost.engine.model import (
 )
 from sklboost.engine.parallel import ThreadTeam, barrier, reset_tasks
 from sklboost.engine.structs import PARAMS_DTYPE, records
-from sklboost.tree.core.frontier import choose_frontier, plan_builds, start_tree
+from sklboost.tree.core.frontier import ROOT, plan_builds, split_next_nodes, start_tree, weigh_leaf
 from sklboost.tree.core.growing import (
-    Draws,
     Scores,
+    TreeInputs,
     TreeKeys,
     finish_tree,
     grow_tree,
     sum_root,
-    weigh_root,
 )
 from sklboost.tree.core.histogram import build_histograms
 from sklboost.tree.core.partition import own_all_rows, route_rows
 from sklboost.tree.core.quantization import quantize, weigh
-from sklboost.tree.core.splitting import Search, find_splits
+from sklboost.tree.core.splitting import SplitInputs, find_splits
 from sklboost.tree.core.workspace import (
     COUNTS_DTYPE,
     GROWING_OUTPUT_DTYPE,
@@ -117,7 +116,7 @@ class Grown(NamedTuple):
     nodes: np.ndarray
     raw_score: np.ndarray
     workspace: tuple
-    draws: Draws
+    inputs: TreeInputs
     outputs: np.ndarray
 
 
@@ -151,7 +150,7 @@ def grow(
     no_renewal = allocate_renewal(np.empty(0), n_rows, 0, n_threads)
     derivatives = weigh(gradient, hessian, weight)
     n_features = len(matrix.places)
-    draws = Draws(
+    inputs = TreeInputs(
         tree_keys(key),
         workspace.gradients,
         allocate_row_sample(n_rows, settings, n_threads),
@@ -160,15 +159,15 @@ def grow(
         allocate_shared_roots(matrix, n_threads, 1),
         np.int64(-1),
     )
-    run(grow_tree, matrix, derivatives, draws, settings, workspace, n_threads=n_threads)
+    run(grow_tree, matrix, derivatives, inputs, settings, workspace, n_threads=n_threads)
     run(
-        *(finish_tree, matrix, derivatives, draws.columns.rules, settings, workspace),
+        *(finish_tree, matrix, derivatives, inputs.columns.rules, settings, workspace),
         Scores(raw_score, no_renewal),
         n_threads=n_threads,
     )
     n_nodes = workspace.tree.counts[0].n_nodes
     nodes, outputs = workspace.tree.nodes[:n_nodes].copy(), workspace.tree.outputs[:n_nodes].copy()
-    return Grown(nodes, raw_score.reshape(shape), workspace, draws, outputs)
+    return Grown(nodes, raw_score.reshape(shape), workspace, inputs, outputs)
 
 
 # For what reads no gradients of rows, as the split of a node does.
@@ -180,7 +179,7 @@ def make_search(matrix, scales, settings, rules=None, n_threads=1, packed=NOT_PA
     n_features = len(matrix.places)
     columns = allocate_column_sample(rules or feature_rules(n_features), n_features, n_threads)
     derivatives = weigh(np.empty((1, 0), np.float32), np.empty((1, 0), np.float32), NO_WEIGHT)
-    return Search(matrix, derivatives, packed, scales, settings, columns)
+    return SplitInputs(matrix, derivatives, packed, scales, settings, columns)
 
 
 def growing_tree(nodes):
@@ -249,14 +248,14 @@ def watch_growth(matrix, gradient, hessian, settings, check, n_threads=1):
         build_histograms(team, bins, workspace.gradients, workspace)
         if team.rank == 0:
             sum_root(matrix, workspace)
-            weigh_root(search, workspace)
+            weigh_leaf(ROOT, search, workspace.tree)
             check(search, packed, workspace)
         barrier(team)
         find_splits(team, search, workspace)
         while True:
             if team.rank == 0:
                 reset_tasks(team)
-                choose_frontier(search, workspace)
+                split_next_nodes(search, workspace)
             barrier(team)
             if counts.n_frontier == 0:
                 return

@@ -28,7 +28,7 @@ def grow_both(matrix, gradient, hessian, settings, monkeypatch, **changes):
     with monkeypatch.context() as patch:
         patch.setattr(column_sampling, "_COPY", np.inf)
         built_of_all = grow(matrix, gradient, hessian, settings, **changes)
-    assert built_of_all.draws.bins.rows is matrix.rows
+    assert built_of_all.inputs.bins.rows is matrix.rows
     return copied, built_of_all
 
 
@@ -57,7 +57,7 @@ def test_the_tree_is_that_of_all_columns(name, n_outputs, monkeypatch):
         assert_same_tree(*trees)
         assert len(trees[0].nodes) > 3
         used = trees[0].workspace.pool.n_columns[0]
-        assert used == trees[0].draws.columns.n_of_tree[0]
+        assert used == trees[0].inputs.columns.n_of_tree[0]
         assert used == max(1, int(settings.colsample_bytree * 10))
 
 
@@ -84,11 +84,11 @@ def test_features_that_share_columns(monkeypatch):
         settings = params(max_depth=3, colsample_bytree=0.1)
         trees = grow_both(matrix, gradient, hessian, settings, monkeypatch, key=key)
         assert_same_tree(*trees)
-        sample, pool = trees[0].draws.columns, trees[0].workspace.pool
+        sample, pool = trees[0].inputs.columns, trees[0].workspace.pool
         drawn = sample.of_tree[: sample.n_of_tree[0]]
         listed = pool.columns[: pool.n_columns[0]]
         assert_array_equal(listed, np.unique(matrix.places.column[drawn]))
-        copied = trees[0].draws.bins.rows[:, : len(listed)]
+        copied = trees[0].inputs.bins.rows[:, : len(listed)]
         assert_array_equal(copied, matrix.rows[:, listed])
         n_built.add(len(listed))
     assert len(n_built) > 1  # some of the drawn features are together

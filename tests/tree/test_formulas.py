@@ -2,8 +2,16 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from sklboost.tree.core.formulas import leaf_weight, similarity, similarity_at, split_gain
-from sklboost.tree.options.constrained_weights import Inherited, held_weight, smooth
+from sklboost.tree.core.formulas import (
+    has_excess,
+    largest_excess,
+    leaf_weight,
+    sides_of,
+    similarity,
+    similarity_at,
+    split_gain,
+)
+from sklboost.tree.options.constrained_weights import Inherited, constrained_weight, smooth
 from tests.tree.growth import params
 
 pytestmark = pytest.mark.interpreted
@@ -74,5 +82,37 @@ def test_a_weight_is_moved_towards_the_parents():
 
 def test_weight_of_a_child():
     free, bound = Inherited(-1.0, -np.inf, np.inf, 5.0), Inherited(-1.0, -np.inf, -0.25, 5.0)
-    assert held_weight(2.0, 5.0, free) == 0.5
-    assert held_weight(2.0, 5.0, bound) == -0.25
+    assert constrained_weight(2.0, 5.0, free) == 0.5
+    assert constrained_weight(2.0, 5.0, bound) == -0.25
+
+
+# --- how large a gain can be ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("reg_lambda", [0.0, 1.0, 7.5])
+def test_the_excess_is_what_both_similarities_are_beyond_a_constant(reg_lambda):
+    settings = params(reg_lambda=reg_lambda)
+    gradient, hessian, left_gradient, left_hessian = 5.0, 20.0, -3.0, 4.0
+    sides = sides_of(gradient, hessian, reg_lambda)
+    left = similarity(left_gradient, left_hessian, settings)
+    right = similarity(gradient - left_gradient, hessian - left_hessian, settings)
+    excess = left + right - gradient**2 / sides.divisor
+    at_once = (left_gradient, left_gradient), (left_hessian, left_hessian)
+    assert_allclose(largest_excess(*at_once, sides), excess, rtol=1e-12)
+    for factor, expected in ((0.999, True), (1.001, False)):
+        wanted = factor * excess / sides.divisor
+        assert has_excess(left_gradient, left_hessian, wanted, sides) == expected
+
+
+def test_no_excess_within_ranges_is_above_the_largest():
+    random = np.random.default_rng(0)
+    for _ in range(200):
+        hessian, reg_lambda = 20.0, random.choice([0.0, 0.5, 10.0])
+        sides = sides_of(random.normal(0.0, 9.0), hessian, reg_lambda)
+        lowest, highest = np.sort(random.normal(0.0, 9.0, 2))
+        least, most = np.sort(random.uniform(1.0, hessian - 1.0, 2))
+        largest = largest_excess((lowest, highest), (least, most), sides)
+        wanted = (1.0 + 1e-9) * largest / sides.divisor
+        for g in np.linspace(lowest, highest, 7):
+            for h in np.linspace(least, most, 7):
+                assert not has_excess(g, h, wanted, sides)

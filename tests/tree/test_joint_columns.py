@@ -11,7 +11,7 @@ from sklearn.base import clone
 import sklboost.tree.options.column_sampling as column_sampling
 import tests.tree.growth as growth
 from sklboost import XGBClassifierLite
-from sklboost.tree.core.histogram import empty_accumulator
+from sklboost.tree.core.histogram import flush_accumulator
 from sklboost.tree.core.workspace import NARROW_CELLS
 from sklboost.tree.options.column_sampling import allocate_bins
 from sklboost.tree.options.joint_columns import (
@@ -139,7 +139,7 @@ def test_marginal_sums():
     for n_before in range(2):  # the second time they are added
         for index in range(joint.n_columns):
             np.add.at(accumulator, width * index + joint.rows[:, index].astype(np.int64), packed)
-        empty_accumulator(joint, (0, joint.n_columns), accumulator, histogram, n_before)
+        flush_accumulator(joint, (0, joint.n_columns), accumulator, histogram, n_before)
         assert not accumulator.any()
         assert_array_equal(histogram, expected * (1 + n_before))
 
@@ -159,7 +159,7 @@ def test_the_tree_is_that_of_single_columns(name, n_threads, monkeypatch):
     X, gradient, hessian = make_columns(20_000)
     matrix, settings = binned(X), params(**SETTINGS[name])
     joined = grow(matrix, gradient, hessian, settings, n_threads=n_threads)
-    assert joined.draws.bins.least_joint_rows < 1_000
+    assert joined.inputs.bins.least_joint_rows < 1_000
     assert not joined.workspace.pool.accumulators.any()
     bins = single_columns(matrix.rows)
     nothing = np.empty((0, 0), dtype=np.uint8)

@@ -11,7 +11,7 @@ from sklboost.tree.core.quantization import (
     hessian_of,
     pack,
     quantize,
-    round_magnitude,
+    round_by_bits,
     unpack,
     weigh,
 )
@@ -72,8 +72,10 @@ def test_sums_and_differences_of_packed_values_are_packed_sums():
     ("value", "uniform", "expected"),
     [(2.5, 0.5, 3), (-2.5, 0.5, -3), (2.4, 0.5, 2), (2.4, 0.61, 3), (-2.4, 0.59, -2), (0, 0.9, 0)],
 )
-def test_round_magnitude(value, uniform, expected):
-    assert round_magnitude(value, uniform) == expected
+def test_round_by_bits(value, uniform, expected):
+    assert round_by_bits(value, np.uint64(uniform * 2**16), 1.0) == expected
+    if uniform == 0.5:
+        assert round_by_bits(value, np.uint64(0), 0.0) == expected  # to the nearest
 
 
 # --- scales --------------------------------------------------------------------------------------

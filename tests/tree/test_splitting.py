@@ -8,9 +8,8 @@ from sklboost.tree.core.formulas import leaf_weight, similarity_at
 from sklboost.tree.core.gain_limits import (
     BLOCK_BINS,
     Blocks,
-    allocate_blocks,
     fill_limits,
-    limit_terms,
+    limits_of_node,
     may_improve,
     sum_blocks,
 )
@@ -47,11 +46,12 @@ def task_of(search, histogram, total, bounds=(-inf, inf)):
     weight = clip_to_bounds(leaf_weight(*sums, search.params), *bounds)
     output.weight, output.hessian, (output.lower, output.upper) = weight, sums[1], bounds
     similarity = similarity_at(*sums, weight, search.params)
-    terms = limit_terms(search, total, similarity)
+    limits = limits_of_node(search, total, similarity, scratch.blocks, 0)
+    # a kernel that returns views to Python returns the arrays that they are views of
+    limits = limits._replace(blocks=Blocks(*(array[0] for array in scratch.blocks)))
     workspace.tree.growth[0].n_rows = 1000
-    facts, rows = (0, 0, 0, total, similarity, terms), (scratch.sums[0], scratch.gains[0])
-    blocks = Blocks(*(array[0] for array in scratch.blocks))
-    return workspace, SearchTask(*facts, histogram, *rows, blocks)
+    facts, rows = (0, 0, 0, total, similarity, limits), (scratch.sums[0], scratch.gains[0])
+    return workspace, SearchTask(*facts, histogram, *rows)
 
 
 def gains_of(search, histogram, total, left_start, sums, *, sign=0, bounds=(-inf, inf)):
@@ -186,9 +186,9 @@ def test_the_bound_hides_no_better_split(settings, sign):
             )
             if best == -inf:
                 continue
-            assert may_improve(task.limit_terms, sums, missing, best)
+            assert may_improve(task.limits, sums, missing, best)
             more = 1.0001 * (best + task.similarity) + 1e-9 - task.similarity
-            n_tight += not may_improve(task.limit_terms, sums, missing, more)
+            n_tight += not may_improve(task.limits, sums, missing, more)
     # without penalties it is the gain itself; with them it may be larger
     assert n_tight > (12 if settings in ({}, {"reg_lambda": 1.0}) and not sign else -1)
 
@@ -198,18 +198,11 @@ def blocks_with_sums(cells, blocks):
     return sum_blocks(cells, blocks)
 
 
-def blocks_from(cells):
-    """Return the blocks of a feature's cells, with their sums, and how many there are."""
-    blocks = Blocks(*(array[0] for array in allocate_blocks(1, len(cells))))
-    return blocks, blocks_with_sums(cells, blocks)
-
-
-def limits_of(search, task, cells, left_start=0):
+def limits_of(task, cells, left_start=0):
     """Return the limit of each block of a feature's cells."""
-    blocks, n_blocks = blocks_from(cells)
-    limits = blocks.limits[0, :n_blocks]
-    terms = limit_terms(search, task.total, task.similarity)
-    fill_limits(terms, blocks, np.int64(left_start), limits)
+    blocks = task.limits.blocks
+    limits = blocks.limits[0, : blocks_with_sums(cells, blocks)]
+    fill_limits(task.limits, np.int64(left_start), limits)
     return limits
 
 
@@ -223,8 +216,9 @@ def test_sums_of_blocks():
     for n_bins in (1, 7, 8, 9, 16, 30):
         cells = np.random.default_rng(n_bins).integers(-(2**50), 2**50, n_bins)
         starts = np.arange(0, n_bins, BLOCK_BINS)
-        blocks, n_blocks = blocks_from(cells)
-        assert n_blocks == len(starts)
+        search, _, total = prepare(np.arange(n_bins), np.ones(n_bins))
+        blocks = task_of(search, cells, total)[1].limits.blocks
+        assert blocks_with_sums(cells, blocks) == len(starts)
         before = np.concatenate([[0], np.cumsum(cells)])
         assert_array_equal(blocks.sums, [*before[starts], before[-1]])
         assert_array_equal(blocks.positive_sums, np.add.reduceat(np.maximum(cells, 0), starts))
@@ -247,7 +241,7 @@ def test_no_gain_is_above_the_limit_of_its_block(settings, scale):
         task = task_of(search, histogram, total)[1]
         for left_start in (np.int64(0), missing):
             gains = gains_of(search, histogram, total, left_start, sums)
-            limits = limits_of(search, task, cells, left_start)
+            limits = limits_of(task, cells, left_start)
             assert (limits >= most_of_blocks(gains)).all()
 
 
@@ -258,7 +252,7 @@ def test_few_blocks_have_a_limit_above_the_best_gain(n_rows):
     settings = dict(reg_lambda=1.0, min_child_weight=1.0)
     search, histogram, total = prepare(X, (X > 0.3) + random.normal(size=n_rows), **settings)
     task = task_of(search, histogram, total)[1]
-    limits = limits_of(search, task, histogram)
+    limits = limits_of(task, histogram)
     best = gains_of(search, histogram, total, 0, np.cumsum(histogram) - histogram).max()
     assert 1 <= (limits >= best).sum() <= 4 < len(limits) / 4
 
@@ -266,10 +260,10 @@ def test_few_blocks_have_a_limit_above_the_best_gain(n_rows):
 def test_limits_where_no_split_is_allowed():
     gradient = np.repeat([1.0, -1.0], 16)
     search, histogram, total = prepare(np.arange(32.0), gradient, min_child_weight=12.0)
-    limits = limits_of(search, task_of(search, histogram, total)[1], histogram)
+    limits = limits_of(task_of(search, histogram, total)[1], histogram)
     assert_array_equal(limits > -inf, [False, True, True, False])  # 12 to 20 rows on the left
     search, histogram, total = prepare(np.arange(32.0), gradient, min_child_weight=17.0)
-    limits = limits_of(search, task_of(search, histogram, total)[1], histogram)
+    limits = limits_of(task_of(search, histogram, total)[1], histogram)
     assert_array_equal(limits, -inf)
 
 
@@ -279,16 +273,17 @@ def test_no_limits_where_their_numbers_would_overflow(reg_lambda, hessian_unit):
     search, histogram, total = prepare(np.arange(16.0), gradient, reg_lambda=reg_lambda)
     search.scales[0, 1] *= hessian_unit
     task = task_of(search, histogram, total)[1]
-    assert_array_equal(limits_of(search, task, histogram), inf)
+    assert_array_equal(limits_of(task, histogram), inf)
     sums = np.cumsum(histogram) - histogram
     for best_gain in (-inf, 1e300):
-        assert may_improve(limit_terms(search, total, 0.0), sums, np.int64(0), best_gain)
+        assert may_improve(task.limits, sums, np.int64(0), best_gain)
     assert scan(search, histogram, total).feature == 0
 
 
 def test_limits_with_an_alpha_that_overflows():
     search, _, total = prepare(np.arange(16.0), np.ones(16), reg_alpha=1e308)
-    assert limit_terms(search, total, nan).rest == inf
+    blocks = allocate_workspace(search.matrix, params(max_depth=1), 1, 1).scratch.blocks
+    assert limits_of_node(search, total, nan, blocks, 0).rest == inf
 
 
 @pytest.mark.parametrize("reg_lambda", [0.2, 1e-5, 0.7 * 2.0**-20])
@@ -305,9 +300,9 @@ def test_the_divisor_of_a_small_side_does_not_cancel(reg_lambda):
         total, sums = histogram.sum(), np.cumsum(histogram) - histogram
         task = task_of(search, histogram, total)[1]
         gain = gains_of(search, histogram, total, 0, sums)[1]
-        assert limits_of(search, task, histogram)[0] >= gain
-        assert may_improve(task.limit_terms, sums, np.int64(0), gain * (1.0 - 1e-9))
-        assert not may_improve(task.limit_terms, sums, np.int64(0), gain * (1.0 + 1e-5))
+        assert limits_of(task, histogram)[0] >= gain
+        assert may_improve(task.limits, sums, np.int64(0), gain * (1.0 - 1e-9))
+        assert not may_improve(task.limits, sums, np.int64(0), gain * (1.0 + 1e-5))
 
 
 def best_by_listing(search, histogram, total, has_missing, best):

@@ -11,7 +11,7 @@ import numpy as np
 
 from sklboost.engine.compiling import inlined, kernel
 from sklboost.engine.parallel import barrier, reset_tasks
-from sklboost.tree.core.frontier import ROOT, choose_frontier, plan_builds, start_tree, weigh_leaf
+from sklboost.tree.core.frontier import ROOT, plan_builds, split_next_nodes, start_tree, weigh_leaf
 from sklboost.tree.core.histogram import build_histograms
 from sklboost.tree.core.machines import HISTOGRAMS, SPLITS, exchange, exchange_together
 from sklboost.tree.core.options import (
@@ -22,10 +22,10 @@ from sklboost.tree.core.options import (
     sum_root_of_several,
     take_root,
 )
-from sklboost.tree.core.partition import add_leaf_values, own_all_rows, route_rows
+from sklboost.tree.core.partition import add_values, own_all_rows, route_rows
 from sklboost.tree.core.pruning import close_gaps, name_final_leaves, prune
-from sklboost.tree.core.quantization import Gradients, quantize_unless_shared
-from sklboost.tree.core.splitting import Search, find_splits
+from sklboost.tree.core.quantization import Gradients, quantize
+from sklboost.tree.core.splitting import SplitInputs, find_splits
 from sklboost.tree.core.workspace import OWN
 
 if TYPE_CHECKING:
@@ -44,8 +44,8 @@ class TreeKeys(NamedTuple):
     features: np.int64
 
 
-class Draws(NamedTuple):
-    """What a tree is grown on besides the bins of all features, and the keys of its draws."""
+class TreeInputs(NamedTuple):
+    """What a tree is grown on besides the bins of all features and the derivatives."""
 
     keys: TreeKeys
     gradients: Gradients  # the derivatives once they are quantised
@@ -65,40 +65,36 @@ class Scores(NamedTuple):
 
 
 @kernel
-def grow_tree(team, matrix, derivatives, draws, params, workspace):
+def grow_tree(team, matrix, derivatives, inputs, params, workspace):
     """Grow one tree on the derivatives; every member of the team calls it.
 
     The tree is in ``workspace.tree.nodes[:counts.n_nodes]``, and `outputs`, for the first member of
     the team to read. Derivatives are modified in place if rows are drawn by gradients.
     """
-    gradients, counts = draws.gradients, workspace.tree.counts[0]
-    keys, columns, machines = draws.keys, draws.columns, workspace.machines
+    gradients, counts = inputs.gradients, workspace.tree.counts[0]
+    keys, columns, machines = inputs.keys, inputs.columns, workspace.machines
     if params.subsample < 1.0:
-        draw_rows(team, derivatives, keys.rows, params, draws.rows, workspace)
-    quantize_unless_shared(team, derivatives, draws, workspace)
+        draw_rows(team, derivatives, keys.rows, params, inputs.rows, workspace)
+    if inputs.lane < 0:  # else that was done when roots were built together
+        quantize(team, derivatives, keys.rounding, gradients, machines)
     if params.subsample == 1.0:
         # only now: the lists may lie where the derivatives were
         own_all_rows(team, workspace.partition)
-    search = Search(matrix, derivatives, gradients.packed, gradients.scales, params, columns)
+    search = SplitInputs(matrix, derivatives, gradients.packed, gradients.scales, params, columns)
     if team.rank == 0:
         reset_tasks(team)
         columns.key[0] = keys.features
         start_tree(team, search, workspace)
     barrier(team)
     if params.colsample_bytree < 1.0:
-        draw_columns(team, matrix, draws, params, workspace)
-    build_root(team, draws, workspace)
-    if team.rank == 0:
-        sum_root(matrix, workspace)
-        exchange(machines, HISTOGRAMS)
-        weigh_root(search, workspace)
-    barrier(team)
+        draw_columns(team, matrix, inputs, params, workspace)
+    build_root(team, search, inputs, workspace)
     find_splits(team, search, workspace)
     while True:
         if team.rank == 0:
             exchange(machines, SPLITS)
             reset_tasks(team)
-            choose_frontier(search, workspace)
+            split_next_nodes(search, workspace)
         barrier(team)
         if counts.n_frontier == 0 or machines.failed[0] == 1:
             break
@@ -106,18 +102,27 @@ def grow_tree(team, matrix, derivatives, draws, params, workspace):
         if team.rank == 0:
             plan_builds(team, search, workspace)
         barrier(team)
-        build_histograms(team, draws.bins, gradients, workspace)
+        build_histograms(team, inputs.bins, gradients, workspace)
         exchange_together(team, machines, HISTOGRAMS)
         find_splits(team, search, workspace)
 
 
 @inlined
-def build_root(team, draws, workspace):
-    """Fill the root's histogram; ends when all of it is there for every member of the team."""
-    if draws.lane >= 0:
-        take_root(team, draws.roots, draws.lane, workspace)
+def build_root(team, search, inputs, workspace):
+    """Fill the root's histogram, sums and value; ends when member 0 has done the last."""
+    tree = workspace.tree
+    if inputs.lane >= 0:
+        take_root(team, inputs.roots, inputs.lane, workspace)
     else:
-        build_histograms(team, draws.bins, draws.gradients, workspace)
+        build_histograms(team, inputs.bins, inputs.gradients, workspace)
+    if team.rank == 0:
+        sum_root(search.matrix, workspace)
+        exchange(workspace.machines, HISTOGRAMS)
+        weigh_leaf(ROOT, search, tree)
+        if tree.nodes[ROOT].cover == 0.0:
+            # A sample may have no rows: a leaf that adds nothing, whatever lambda is.
+            tree.counts[0].n_searched = 0
+    barrier(team)
 
 
 @kernel
@@ -134,18 +139,6 @@ def sum_root(matrix, workspace):
         sum_root_of_several(matrix, workspace)
 
 
-@inlined
-def weigh_root(search, workspace):
-    """Fill the root's value.
-
-    A sample may have no rows. Its tree is a leaf that adds nothing, whatever lambda is.
-    """
-    tree = workspace.tree
-    weigh_leaf(ROOT, search, tree)
-    if tree.nodes[ROOT].cover == 0.0:
-        tree.counts[0].n_searched = 0
-
-
 @kernel
 def finish_tree(team, matrix, derivatives, rules, params, workspace, scores):
     """Prune the tree that was grown on the derivatives and add its leaf values to the raw scores.
@@ -160,6 +153,7 @@ def finish_tree(team, matrix, derivatives, rules, params, workspace, scores):
     barrier(team)
     if scores.renewal.leaf.shape[1] > 0:
         renew_leaves(team, matrix, derivatives, scores.renewal, rules, params, workspace)
-    add_leaf_values(team, matrix, workspace, scores.raw_score)
+    n_blocks = workspace.partition.start.shape[0]  # also those of rows that were left out
+    add_values(team, matrix, workspace, n_blocks, scores.raw_score)
     if team.rank == 0:
         close_gaps(workspace.tree)

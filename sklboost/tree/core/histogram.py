@@ -6,6 +6,10 @@ child is parent minus child, exactly, since the sums are integers.
 Where a tree's features are drawn, only the columns that they are in are built, from a copy of these
 columns; the cells of the others then hold what was there before, and nobody reads them.
 
+Rows are added up in an accumulator, whose cells lie as the cache likes them; then that is flushed
+to the node's histogram. Nodes of few rows go without. Large nodes are built by several members of
+the team, each with an accumulator of its own.
+
 A tree of several outputs has strips of four outputs, side by side in memory, and a histogram for
 each strip; :mod:`sklboost.tree.options.several_outputs` adds their rows. A plain tree has one.
 """
@@ -31,13 +35,14 @@ _PART_COUNTER, _CHUNK_COUNTER = np.int64(1), np.int64(4)  # of the team: they ha
 
 @kernel
 def build_histograms(team, bins, gradients, workspace):
-    """Fill the histograms of all ``pool.builds`` and of their siblings from ``Draws.bins``.
+    """Fill the histograms of all ``pool.builds`` and of their siblings from `bins`.
 
     Large nodes, listed first, are built block by block; the rest node by node, and where nodes are
     few, some columns of a node at a time. Ends with every histogram complete for every member of
     the team.
     """
-    pool, counts, n_blocks = workspace.pool, workspace.tree.counts[0], workspace.partition.n_counted
+    tree, pool, counts = workspace.tree, workspace.pool, workspace.tree.counts[0]
+    n_blocks = workspace.partition.n_counted
     n_parts = counts.n_shared * n_blocks
     task = next_task(team, _PART_COUNTER, n_parts)
     while task < n_parts:
@@ -45,38 +50,28 @@ def build_histograms(team, bins, gradients, workspace):
         part, block = task % counts.n_shared, task // counts.n_shared
         build_part(team, bins, gradients, workspace, part, block)
         task = next_task(team, _PART_COUNTER, n_parts)
-    n_chunks = min(counts.n_chunks, team.size)
+    n_chunks, accumulator = min(counts.n_chunks, team.size), pool.accumulators[team.rank, 0]
     n_tasks = (counts.n_builds - counts.n_shared) * n_chunks
     task = next_task(team, _CHUNK_COUNTER, n_tasks)
     while task < n_tasks:
         build, chunk = pool.builds[counts.n_shared + task // n_chunks], task % n_chunks
-        build_chunk(team, bins, gradients, workspace, build, chunk, n_chunks)
+        growth = tree.growth[build.node]
+        histogram = pool.histograms[growth.slot, build.strip]
+        if _SMALL * growth.n_rows * len(pool.columns) >= len(histogram):
+            built = columns_of(build, bins, workspace)
+            n_columns = built.n_columns
+            columns = (n_columns * chunk // n_chunks, n_columns * (chunk + 1) // n_chunks)
+            for block in range(n_blocks):
+                add_block(built, columns, gradients, workspace, build, block, accumulator)
+            flush_accumulator(built, columns, accumulator, histogram, np.int64(0))
+            subtract_from_sibling(build, tree.growth, pool, built, columns)
+        elif chunk == 0:  # all columns at once
+            build_small(bins.rows, gradients, workspace, build, histogram)
         task = next_task(team, _CHUNK_COUNTER, n_tasks)
     barrier(team)
     if counts.n_shared > 0:
         merge_parts(team, bins, workspace)
         barrier(team)
-
-
-@inlined
-def build_chunk(team, bins, gradients, workspace, build, chunk, n_chunks):
-    """Build some columns of a histogram, and of the sibling's, by one member of the team.
-
-    All columns of a node of few rows are in its first chunk.
-    """
-    tree, pool = workspace.tree, workspace.pool
-    histogram = pool.histograms[tree.growth[build.node].slot, build.strip]
-    if _SMALL * tree.growth[build.node].n_rows * len(pool.columns) < len(histogram):
-        if chunk == 0:
-            build_small(bins.rows, gradients, workspace, build, histogram)
-        return
-    built, accumulator = columns_of(build, bins, workspace), pool.accumulators[team.rank, 0]
-    n_columns = built.n_columns
-    columns = (n_columns * chunk // n_chunks, n_columns * (chunk + 1) // n_chunks)
-    for block in range(workspace.partition.n_counted):
-        add_block(built, columns, gradients, workspace, build, block, accumulator)
-    empty_accumulator(built, columns, accumulator, histogram, np.int64(0))
-    subtract_from_sibling(build, tree.growth, pool, built, columns)
 
 
 @inlined
@@ -145,7 +140,7 @@ def add_row(bins, packed, row, columns, accumulator):
 
 
 @kernel
-def empty_accumulator(built, columns, accumulator, histogram, n_before):
+def flush_accumulator(built, columns, accumulator, histogram, n_before):
     """Move the sums of columns ``[start, stop)`` to `histogram`, added if others came before."""
     width = len(accumulator) // built.cells.shape[1]
     for column in range(columns[0], columns[1]):
@@ -177,7 +172,7 @@ def subtract_from_sibling(build, growth, pool, built, columns):
 def build_small(rows, gradients, workspace, build, histogram):
     """Build the histogram of few rows, and its sibling's, row by row.
 
-    Emptying an accumulator would take longer than that.
+    Flushing an accumulator would take longer than that.
     """
     tree, pool, partition = workspace.tree, workspace.pool, workspace.partition
     lists = partition.lists[tree.growth[build.node].depth % 2]
@@ -234,6 +229,6 @@ def merge_parts(team, bins, workspace):
         for rank in range(team.size):
             if pool.accumulator_used[rank, part + 1] != 0:
                 accumulator = pool.accumulators[rank, part + 1]
-                empty_accumulator(built, columns, accumulator, histogram, n_before)
+                flush_accumulator(built, columns, accumulator, histogram, n_before)
                 n_before += 1
         subtract_from_sibling(build, tree.growth, pool, built, columns)

@@ -47,7 +47,7 @@ def one_machine(n_samples: int, n_columns: int) -> Machines:
 
 
 def row_numbers(machines: Machines, n_samples: int) -> np.ndarray:
-    """Return the numbers of the rows of this machine among those of all; int64."""
+    """Return the numbers of this machine's rows among the rows of all; int64."""
     numbers = machines.first_rows[:, np.newaxis] + np.arange(BLOCK_ROWS)
     return numbers.ravel()[:n_samples]  # only the last block may be shorter
 

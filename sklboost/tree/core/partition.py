@@ -3,10 +3,16 @@
 The rows of the nodes that are split are divided between their children, into the other of two lists
 (see :class:`~sklboost.tree.core.workspace.RowPartition`). At the end leaf values are added to the
 raw scores of each leaf's rows.
+
+Here rows are divided by their bins, and in predictions by their values. So a threshold never
+divides the values of one bin: then rows go the same way by both, also those that the node's split
+was not found from: rows that sampling left out, and rows of a
+:class:`~sklboost.data.binned_matrix.BinnedMatrix` that a fold holds out.
 """
 
 import numpy as np
 
+from sklboost.data.cuts import midpoint
 from sklboost.engine.compiling import inlined, kernel
 from sklboost.engine.parallel import barrier, next_task, share
 from sklboost.tree.core.options import fill_special_sides
@@ -29,6 +35,44 @@ def own_all_rows(team, partition):
         for block in range(n_blocks):
             partition.start[block, 0] = n_samples * block // n_blocks
             partition.stop[block, 0] = n_samples * (block + 1) // n_blocks
+
+
+@kernel
+def route_rows(team, matrix, workspace):
+    """Divide the rows of every frontier node between its children; ends when all are done.
+
+    A task is a block of rows, with all its nodes, and the block of those that were left out of it.
+    """
+    partition, counts = workspace.partition, workspace.tree.counts[0]
+    n_blocks, sides = partition.start.shape[0], partition.sides[team.rank]
+    task = next_task(team, _ROUTE_COUNTER, partition.n_counted)
+    while task < partition.n_counted:
+        for block in range(task, n_blocks, partition.n_counted):
+            for index in range(counts.n_frontier):
+                route_segment(matrix, workspace, workspace.tree.frontier[index], block, sides)
+        task = next_task(team, _ROUTE_COUNTER, partition.n_counted)
+    barrier(team)
+
+
+@inlined
+def route_segment(matrix, workspace, node, block, sides):
+    """Divide the rows that `node` owns in `block` between its children; `sides` is scratch."""
+    tree, partition = workspace.tree, workspace.partition
+    start, stop = partition.start[block, node], partition.stop[block, node]
+    depth = tree.growth[node].depth
+    split = tree.splits[node]
+    fill_sides(split, tree.categories[node], matrix, sides)
+    n_left = divide_rows(
+        matrix.columns[matrix.places[split.feature].column],
+        partition.lists[depth % 2, start:stop],
+        sides,
+        partition.lists[(depth + 1) % 2, start:stop],
+    )
+    left, right = np.int64(tree.nodes[node].left), np.int64(tree.nodes[node].right)
+    partition.start[block, left] = start
+    partition.stop[block, left] = start + n_left
+    partition.start[block, right] = start + n_left
+    partition.stop[block, right] = stop
 
 
 @kernel
@@ -71,60 +115,29 @@ def divide_rows(column, source, sides, target):
     return np.int64(left)
 
 
-@inlined
-def route_segment(matrix, workspace, node, block, sides):
-    """Divide the rows that `node` owns in `block` between its children; `sides` is scratch."""
-    tree, partition = workspace.tree, workspace.partition
-    start, stop = partition.start[block, node], partition.stop[block, node]
-    depth = tree.growth[node].depth
-    split = tree.splits[node]
-    fill_sides(split, tree.categories[node], matrix, sides)
-    n_left = divide_rows(
-        matrix.columns[matrix.places[split.feature].column],
-        partition.lists[depth % 2, start:stop],
-        sides,
-        partition.lists[(depth + 1) % 2, start:stop],
-    )
-    left, right = np.int64(tree.nodes[node].left), np.int64(tree.nodes[node].right)
-    partition.start[block, left] = start
-    partition.stop[block, left] = start + n_left
-    partition.start[block, right] = start + n_left
-    partition.stop[block, right] = stop
-
-
 @kernel
-def route_rows(team, matrix, workspace):
-    """Divide the rows of every frontier node between its children; ends when all are done.
+def add_values(team, matrix, workspace, n_blocks, target):
+    """Add to each row of the first blocks what ``tree.values`` says; ends when all are done.
 
-    A task is a block of rows, with all its nodes, and the block of those that were left out of it.
+    `target` has shape (n_outputs, n_samples), or fewer outputs, of which `values` are then used.
     """
-    partition, counts = workspace.partition, workspace.tree.counts[0]
-    n_blocks, sides = partition.start.shape[0], partition.sides[team.rank]
-    task = next_task(team, _ROUTE_COUNTER, partition.n_counted)
+    tree, partition = workspace.tree, workspace.partition
+    sides = partition.sides[team.rank]
+    task = next_task(team, _ADD_COUNTER, partition.n_counted)
     while task < partition.n_counted:
         for block in range(task, n_blocks, partition.n_counted):
-            for index in range(counts.n_frontier):
-                route_segment(matrix, workspace, workspace.tree.frontier[index], block, sides)
-        task = next_task(team, _ROUTE_COUNTER, partition.n_counted)
+            for output in range(len(target)):
+                values, scored = tree.values[output], (target[output], sides)
+                for node in range(tree.counts[0].n_nodes):
+                    if tree.growth[node].owns_rows == 1:
+                        add_segment_values(matrix, workspace, node, block, values, scored)
+        task = next_task(team, _ADD_COUNTER, partition.n_counted)
     barrier(team)
-
-
-@kernel
-def add_by_side(column, row_list, sides, values, raw_score):
-    """Add ``values[0]`` to the raw scores of the rows that go left, ``values[1]`` to the others."""
-    one, are_scattered = np.uint64(1), values_are_scattered(row_list)
-    for position in range(len(row_list)):
-        if are_scattered:
-            prefetch_values(raw_score, one, row_list, position)
-            prefetch_values(column, one, row_list, position)
-        row = np.uint64(row_list[np.uint64(position)])
-        # an index, not a branch: half the rows go either way, in no order
-        raw_score[row] += values[one - np.uint64(sides[np.uint64(column[row])])]
 
 
 @inlined
 def add_segment_values(matrix, workspace, node, block, values, scored):
-    """Add `values`, one a node, to those of the rows that `node` owns in `block`.
+    """Add `values`, one a node, to the numbers of the rows that `node` owns in `block`.
 
     `scored` has what they are added to, and scratch for :func:`fill_sides`. The children of a split
     that was made last own no rows: they are told apart by bin, which saves writing their lists.
@@ -146,32 +159,67 @@ def add_segment_values(matrix, workspace, node, block, values, scored):
 
 
 @kernel
-def add_values(team, matrix, workspace, n_blocks, target):
-    """Add to each row of the first blocks what ``tree.values`` says; ends when all are done.
-
-    `target` has shape (n_outputs, n_samples), or fewer outputs, of which `values` are then used.
-    """
-    partition = workspace.partition
-    task = next_task(team, _ADD_COUNTER, partition.n_counted)
-    while task < partition.n_counted:
-        for block in range(task, n_blocks, partition.n_counted):
-            add_block_values(matrix, workspace, block, partition.sides[team.rank], target)
-        task = next_task(team, _ADD_COUNTER, partition.n_counted)
-    barrier(team)
-
-
-@inlined
-def add_block_values(matrix, workspace, block, sides, target):
-    """Add to each row of a block what ``tree.values`` says; `sides` is scratch."""
-    tree = workspace.tree
-    for output in range(len(target)):
-        values, scored = tree.values[output], (target[output], sides)
-        for node in range(tree.counts[0].n_nodes):
-            if tree.growth[node].owns_rows == 1:
-                add_segment_values(matrix, workspace, node, block, values, scored)
+def add_by_side(column, row_list, sides, values, raw_score):
+    """Add ``values[0]`` to the raw scores of the rows that go left, ``values[1]`` to the others."""
+    one, are_scattered = np.uint64(1), values_are_scattered(row_list)
+    for position in range(len(row_list)):
+        if are_scattered:
+            prefetch_values(raw_score, one, row_list, position)
+            prefetch_values(column, one, row_list, position)
+        row = np.uint64(row_list[np.uint64(position)])
+        # an index, not a branch: half the rows go either way, in no order
+        raw_score[row] += values[one - np.uint64(sides[np.uint64(column[row])])]
 
 
 @kernel
-def add_leaf_values(team, matrix, workspace, raw_score):
-    """Add to each row's raw score the value of the leaf it reached; ends when all are done."""
-    add_values(team, matrix, workspace, workspace.partition.start.shape[0], raw_score)
+def place_threshold(split, matrix):
+    """Return the threshold of a split and set ``split.bin`` to the first bin on its right.
+
+    It is the value halfway between the node's neighbours of the split, so that ``x < threshold``
+    holds for the lower one only; -inf if only missing values go left. Where a feature has more
+    values than bins, it is the cut nearest to that, the lower of two. A split on categories has
+    none: NaN.
+    """
+    if matrix.n_categories[split.feature] > 0:
+        return np.nan
+    if split.below < 0:
+        split.bin = 0
+        return -np.inf
+    start, stop = matrix.bin_starts[split.feature], matrix.bin_starts[split.feature + 1]
+    stop -= matrix.has_missing[split.feature]
+    lower, upper = matrix.lower[start:stop], matrix.upper[start:stop]
+    # whether every value has a bin of its own; of a feature of many values few bins are read
+    n_own = 0
+    while n_own < len(lower) and lower[n_own] == upper[n_own]:
+        n_own += 1
+    is_exact = n_own == len(lower)
+    below = upper[split.below]
+    if below == -np.inf:
+        below = upper[split.bin - 1]  # nothing is halfway to -inf
+    halfway = midpoint(below, lower[split.bin])
+    bin_, last = split.below + 1, split.bin  # halving: the first bin not wholly left of halfway
+    while bin_ < last:
+        middle = (bin_ + last) // 2
+        if right_end(middle, is_exact, lower, upper) >= halfway:
+            last = middle
+        else:
+            bin_ = middle + 1
+    threshold = halfway
+    if not is_exact:
+        threshold = right_end(bin_, is_exact, lower, upper)
+        if bin_ - 1 > split.below:
+            before = right_end(bin_ - 1, is_exact, lower, upper)
+            if halfway <= midpoint(before, threshold):
+                bin_, threshold = bin_ - 1, before
+    split.bin = bin_
+    return threshold
+
+
+@inlined
+def right_end(bin_, is_exact, lower, upper):
+    """Return the largest threshold that has `bin_` on its right and the bin before on its left.
+
+    If every value has its own bin, that is the value itself. Else rows that the cut points were not
+    chosen from may lie anywhere between two bins, and only the cut divides them as bins do.
+    """
+    return lower[bin_] if is_exact else midpoint(upper[bin_ - 1], lower[bin_])

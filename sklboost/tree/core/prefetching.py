@@ -5,7 +5,7 @@ save. The bins of scattered rows are prefetched twice: long before their use int
 cache, since a Zen 4 can wait for more cache lines at once there, and shortly before it from there
 into the first level. Arrays of one value a row are prefetched into the second level only.
 
-Lists of rows must be sorted, up or down, as those of a node in a block are.
+Lists of rows must be sorted, up or down, as a node's rows in a block are.
 """
 
 import numpy as np

@@ -60,34 +60,27 @@ class Derivatives(NamedTuple):
 class Gradients(NamedTuple):
     """Quantised gradients: value = integer * scale.
 
-    Attributes
-    ----------
-    packed : ndarray of int64, shape (n_outputs, n_samples)
-    strips : ndarray of int64, shape (n_strips, n_samples * n_lanes)
-        The same once more, as histograms are built from it. One output: `packed` itself, with one
-        lane. Several: four lanes a row, which are outputs 4 s to 4 s + 3 in strip s, or 0 where
-        there is no such output::
+    Histograms are built from `strips`. In a tree of one output that is `packed` itself. Of several
+    outputs each row has four lanes: outputs 4 s to 4 s + 3 in strip s, or 0 where there is no such
+    output::
 
-            row 0: 0 1 2 3 | row 1: 0 1 2 3 | ...        row 0: 4 - - - | row 1: 4 - - - | ...
+        row 0: 0 1 2 3 | row 1: 0 1 2 3 | ...        row 0: 4 - - - | row 1: 4 - - - | ...
 
-        Where rows are counted, their counts come after the last output: in the next lane, or in a
-        strip of their own.
-    scales : ndarray of float64, shape (n_outputs, 2)
-        Of the gradient and of the hessian, powers of two.
-    counts : ndarray of int64, shape (n_samples,) or (0,)
-        How many rows each counts as, in a unit of :mod:`sklboost.tree.options.scanning`. Empty:
-        rows are not counted.
-    block_sums : ndarray of float64, shape (2, n_blocks, 64)
-        Scratch: sums of ``|g| w`` and ``h w`` over fixed sets of rows.
-    totals : ndarray of float64, shape (2, n_blocks)
-        Those of each block, and of several machines the blocks of all.
+    Where rows are counted, their counts come after the last output: in the next lane, or in a strip
+    of their own.
     """
 
-    packed: np.ndarray
-    strips: np.ndarray
+    packed: np.ndarray  # int64, shape (n_outputs, n_samples)
+    strips: np.ndarray  # int64, shape (n_strips, n_samples * n_lanes)
+    # float64, shape (n_outputs, 2): of the gradient and of the hessian, powers of two
     scales: np.ndarray
+    # int64, shape (n_samples,) or (0,): how many rows each counts as, in a unit of
+    # :mod:`sklboost.tree.options.scanning`. Empty: rows are not counted.
     counts: np.ndarray
+    # float64, shape (2, n_blocks, 64): scratch: sums of ``|g| w`` and ``h w`` over fixed sets of
+    # rows
     block_sums: np.ndarray
+    # float64, shape (2, n_blocks): their totals of each block; of several machines, of all blocks
     totals: np.ndarray
 
 
@@ -145,7 +138,7 @@ def weigh(
 ) -> Derivatives:
     """Put a loss's two arrays together with the weights of the rows (empty: all 1).
 
-    `scale` is that of the weights, and given if there are more rows elsewhere.
+    `scale` is given if there are more rows elsewhere: the scale of the weights of all.
     """
     scale = scale or scale_of_weights(weight, gradient.shape[-1])
     weight = np.divide(weight, scale.weight_scale, out=arrays.empty(weight.shape))
@@ -208,13 +201,6 @@ def scales_of(scales, output):
     return scales[output, 0], scales[output, 1]
 
 
-@inlined
-def quantize_unless_shared(team, derivatives, draws, workspace):
-    """Quantise the derivatives of a tree, unless that was done when roots were built together."""
-    if draws.lane < 0:
-        quantize(team, derivatives, draws.keys.rounding, draws.gradients, workspace.machines)
-
-
 @kernel
 def quantize(team, derivatives, key, gradients, machines):
     """Fill `gradients` from `derivatives`, output by output; every member of the team calls it.
@@ -223,10 +209,29 @@ def quantize(team, derivatives, key, gradients, machines):
     bits. Rounding is stochastic (unbiased) for many rows, to nearest for few. `key`, below 2^32, is
     what the random roundings of this tree depend on.
     """
+    n_samples, sums = gradients.packed.shape[1], gradients.block_sums
+    start, stop = share(team, sums.shape[1])
     for output in range(len(gradients.packed)):
+        for block in range(start, stop):
+            rows = (block * BLOCK_ROWS, min((block + 1) * BLOCK_ROWS, n_samples))
+            sum_block(derivatives, output, rows, sums[0, block], sums[1, block])
+            for kind in range(2):
+                total = 0.0
+                for index in range(_N_SUMS):
+                    total += sums[kind, block, index]
+                gradients.totals[kind, block] = total
+        barrier(team)
+        if team.rank == 0:
+            exchange(machines, TOTALS)
+            set_scales(derivatives, output, gradients.totals, gradients.scales[output])
+        barrier(team)
         # errors of the outputs must not add up: each has roundings of its own
         output_key = key ^ mix_bits(np.uint64(output))
-        quantize_output(team, derivatives, output, output_key, gradients, machines)
+        for block in range(start, stop):
+            rows = (block * BLOCK_ROWS, min((block + 1) * BLOCK_ROWS, n_samples))
+            first_number = machines.first_rows[block]
+            quantize_rows(derivatives, output, output_key, gradients, rows, first_number)
+        barrier(team)
     if len(gradients.packed) > 1:
         fill_strips(team, gradients)
     if len(gradients.counts) > 0:
@@ -234,31 +239,7 @@ def quantize(team, derivatives, key, gradients, machines):
 
 
 @kernel
-def quantize_output(team, derivatives, output, key, gradients, machines):
-    """Quantise the derivatives of one output; ends when all rows are done."""
-    sums, n_samples = gradients.block_sums, gradients.packed.shape[1]
-    start, stop = share(team, sums.shape[1])
-    for block in range(start, stop):
-        rows = (block * BLOCK_ROWS, min((block + 1) * BLOCK_ROWS, n_samples))
-        add_block(derivatives, output, rows, sums[0, block], sums[1, block])
-        for kind in range(2):
-            total = 0.0
-            for index in range(_N_SUMS):
-                total += sums[kind, block, index]
-            gradients.totals[kind, block] = total
-    barrier(team)
-    if team.rank == 0:
-        exchange(machines, TOTALS)
-        set_scales(derivatives, output, gradients.totals, gradients.scales[output])
-    barrier(team)
-    for block in range(start, stop):
-        rows = (block * BLOCK_ROWS, min((block + 1) * BLOCK_ROWS, n_samples))
-        quantize_rows(derivatives, output, key, gradients, rows, machines.first_rows[block])
-    barrier(team)
-
-
-@kernel
-def add_block(derivatives, output, rows, gradient_sums, hessian_sums):
+def sum_block(derivatives, output, rows, gradient_sums, hessian_sums):
     """Fill 64 sums each of ``|g| w`` and ``h w`` of rows ``[start, stop)``."""
     gradient_sums[:] = 0.0
     hessian_sums[:] = 0.0
@@ -280,58 +261,15 @@ def add_block(derivatives, output, rows, gradient_sums, hessian_sums):
 @kernel
 def set_scales(derivatives, output, totals, scales):
     """Set the scales of an output from the totals of all blocks, added in order."""
-    gradient_total, hessian_total = 0.0, 0.0
-    for block in range(totals.shape[1]):
-        gradient_total += totals[0, block]
-        hessian_total += totals[1, block]
-    room = derivatives.rounding_room + 1.0
-    scale, units = derivatives.weight_scale, derivatives.units[output]
-    scales[0] = scale * units[0] / largest_factor(gradient_total, _GRADIENT_LIMIT - room)
-    scales[1] = scale * units[1] / largest_factor(hessian_total, _HESSIAN_LIMIT - room)
-
-
-@inlined
-def largest_factor(total, limit):
-    """Return the largest power of two with ``total * factor <= limit``."""
-    if total <= 0.0:
-        return 1.0
-    return power_of_2_in(limit / total)
-
-
-@inlined
-def round_magnitude(value, uniform):
-    """Round `value` to a whole number: away from 0 with the probability of its fraction.
-
-    `uniform` in (0, 1) decides; 0.5 rounds to nearest. Opposite values give opposite results.
-    """
-    return math.copysign(np.floor(abs(value) + uniform), value)
-
-
-@inlined
-def round_by_bits(value, bits, randomness):
-    """Round to a whole number by 16 random bits; to the nearest one if `randomness` is 0, not 1.
-
-    One formula for both: without a branch the loops that call this become vector instructions.
-    """
-    uniform = (float_of(np.int64(bits)) + 0.5) / 65536.0
-    return round_magnitude(value, 0.5 + randomness * (uniform - 0.5))
-
-
-@inlined
-def round_row(gradient, hessian, factors, bits, rounding):
-    """Return the integers (as float64) of a row of weight 1, and the least that its hessian may be.
-
-    A row never counts for nothing: a bin of the histogram is empty if and only if it has no rows,
-    and no child has a hessian of 0. (`rounding_room` includes that.) The exception is a row whose
-    target is not known: both derivatives are 0, and for this tree it is as if it were not there;
-    unless the tree has other outputs, for which it is. `rounding` is how random it is, and the
-    least hessian of such a row.
-    """
-    randomness, least_of_unknown = rounding
-    least = 1.0 if (gradient != 0.0) | (hessian != 0.0) else least_of_unknown
-    row_gradient = round_by_bits(gradient * factors[0], bits & _LOW16, randomness)
-    row_hessian = round_by_bits(hessian * factors[1], bits >> np.uint64(16), randomness)
-    return row_gradient, max(row_hessian, least), least
+    for kind in range(2):
+        total = 0.0
+        for block in range(totals.shape[1]):
+            total += totals[kind, block]
+        limit = _GRADIENT_LIMIT if kind == 0 else _HESSIAN_LIMIT
+        most = limit - (derivatives.rounding_room + 1.0)
+        # the largest power of two for which the total stays within its bits
+        factor = power_of_2_in(most / total) if total > 0.0 else 1.0
+        scales[kind] = derivatives.weight_scale * derivatives.units[output, kind] / factor
 
 
 @kernel
@@ -360,3 +298,31 @@ def quantize_rows(derivatives, output, key, gradients, rows, first_number):
         g = round_by_bits(g * weight[position], bits, randomness)
         h = round_by_bits(h * weight[position], bits, randomness)
         packed[position] = pack(g, max(h, least))
+
+
+@inlined
+def round_row(gradient, hessian, factors, bits, rounding):
+    """Return the integers (as float64) of a row of weight 1, and the least that its hessian may be.
+
+    A row never counts for nothing: a bin of the histogram is empty if and only if it has no rows,
+    and no child has a hessian of 0. (`rounding_room` includes that.) The exception is a row whose
+    target is not known: both derivatives are 0, and for this tree it is as if it were not there;
+    unless the tree has other outputs, for which it is. `rounding` is how random it is, and the
+    least hessian of such a row.
+    """
+    randomness, least_of_unknown = rounding
+    least = 1.0 if (gradient != 0.0) | (hessian != 0.0) else least_of_unknown
+    row_gradient = round_by_bits(gradient * factors[0], bits & _LOW16, randomness)
+    row_hessian = round_by_bits(hessian * factors[1], bits >> np.uint64(16), randomness)
+    return row_gradient, max(row_hessian, least), least
+
+
+@inlined
+def round_by_bits(value, bits, randomness):
+    """Round to a whole number by 16 random bits; to the nearest one if `randomness` is 0, not 1.
+
+    Away from 0 with the probability of the fraction, so opposite values give opposite results. One
+    formula for both: without a branch the loops that call this become vector instructions.
+    """
+    uniform = (float_of(np.int64(bits)) + 0.5) / 65536.0
+    return math.copysign(np.floor(abs(value) + (0.5 + randomness * (uniform - 0.5))), value)

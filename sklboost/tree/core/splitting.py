@@ -3,11 +3,14 @@
 A feature's bins are gone through in order, with the sums of all bins before; each bin is a place to
 split. Missing values on the left are the same scan from another start value (Chen & Guestrin 2016,
 Algorithm 3). A split before an empty bin has the sums of one before the next occupied bin, and is
-stored as that: it lies between two values that the node really has. Blocks of bins that cannot
-reach the best gain so far are passed over; see :mod:`~sklboost.tree.core.gain_limits`.
+stored as that: it lies between two values that the node really has.
 
 Ties: only a strictly larger gain replaces, in the order of features, then bins, then missing right
 before missing left, so the first of these wins on any number of threads.
+
+Bins are scanned in blocks of eight, and most blocks are passed over: a bound on their gains, from
+:mod:`~sklboost.tree.core.gain_limits`, says that no split in them is better than the best so far.
+That saves time and changes no split.
 """
 
 from typing import TYPE_CHECKING, NamedTuple
@@ -20,13 +23,10 @@ from sklboost.engine.structs import TrainingBins, TreeParams
 from sklboost.tree.core.formulas import similarity, split_gain
 from sklboost.tree.core.gain_limits import (
     BLOCK_BINS,
-    Blocks,
-    LimitTerms,
-    blocks_of,
-    fill_limits,
-    limit_terms,
+    GainLimits,
+    limit_gains,
+    limits_of_node,
     may_improve,
-    sum_blocks,
 )
 from sklboost.tree.core.machines import list_own_features
 from sklboost.tree.core.options import complete_split, list_node_features, scan_special_feature
@@ -39,11 +39,11 @@ if TYPE_CHECKING:
 _COUNTER = np.int64(2)  # of the team: it hands out the tasks
 
 
-class Search(NamedTuple):
-    """What growing a tree reads, the same for all its nodes."""
+class SplitInputs(NamedTuple):
+    """What the splits of a tree are chosen and made from, the same for all its nodes."""
 
     matrix: TrainingBins
-    derivatives: Derivatives  # overwritten when they are quantised, but for the weights
+    derivatives: Derivatives  # all but the weights are overwritten when they are quantised
     packed: np.ndarray  # this and the scales as in Gradients
     scales: np.ndarray
     params: TreeParams
@@ -58,13 +58,12 @@ class SearchTask(NamedTuple):
     node: int
     total: int  # packed sum of the node's rows, of the first output
     similarity: float  # of the node as a leaf
-    limit_terms: LimitTerms
+    limits: GainLimits
     # int64, shape (n_cells * n_lanes,): the node's, of the first strip of outputs
     histogram: np.ndarray
     # the thread's rows of :class:`SearchScratch`
     sums: np.ndarray
     gains: np.ndarray
-    blocks: Blocks  # the thread's
 
 
 @kernel
@@ -83,33 +82,28 @@ def find_splits(team, search, workspace):
     barrier(team)
     if team.rank == 0:
         for index in range(n_searched):
-            chosen = index * n_chunks
+            node, chosen = tree.searched[index], index * n_chunks
             for task in range(chosen + 1, (index + 1) * n_chunks):
                 if candidates[task].gain > candidates[chosen].gain:
                     chosen = task
-            keep_split(tree.searched[index], chosen, search.matrix, workspace)
-
-
-@inlined
-def keep_split(node, task, matrix, workspace):
-    """Store the best split of a task as that of the node."""
-    tree, split = workspace.tree, workspace.scratch.candidates[task]
-    tree.splits[node] = split
-    tree.sums[node, LEFT, 0] = split.left_sum
-    if split.n_listed > 0 or tree.sums.shape[2] > 1:
-        complete_split(node, task, matrix, workspace)
+            split = candidates[chosen]
+            tree.splits[node] = split
+            tree.sums[node, LEFT, 0] = split.left_sum
+            if split.n_listed > 0 or tree.sums.shape[2] > 1:
+                complete_split(node, chosen, search.matrix, workspace)
 
 
 @inlined
 def search_node(search, workspace, number, rank):
     """Find the best split of one node among one chunk of the features."""
     tree, scratch, columns = workspace.tree, workspace.scratch, search.columns
-    n_chunks = tree.counts[0].n_chunks
+    params, n_chunks = search.params, tree.counts[0].n_chunks
     node, chunk = tree.searched[number // n_chunks], number % n_chunks
-    growth = tree.growth[node]
+    growth, total = tree.growth[node], tree.sums[node, OWN, 0]
     features = columns.of_tree[: columns.n_of_tree[0]]
-    if has_features_by_node(search):
-        n_features = list_node_features(node, rank, tree, search.params, columns)
+    is_drawn = params.colsample_bylevel < 1.0 or params.colsample_bynode < 1.0
+    if is_drawn or len(columns.rules.groups) > 0:
+        n_features = list_node_features(node, rank, tree, params, columns)
         features = columns.of_node[rank, :n_features]
     if workspace.machines.size > 1:
         own = columns.of_node[rank]
@@ -119,13 +113,12 @@ def search_node(search, workspace, number, rank):
         number,
         rank,
         node,
-        tree.sums[node, OWN, 0],
+        total,
         growth.similarity,
-        limit_terms(search, tree.sums[node, OWN, 0], growth.similarity),
+        limits_of_node(search, total, growth.similarity, scratch.blocks, rank),
         workspace.pool.histograms[growth.slot, 0],
         scratch.sums[rank],
         scratch.gains[rank],
-        blocks_of(scratch.blocks, rank),
     )
     best = scratch.best[rank, 0]
     best.gain, best.n_listed = -np.inf, 0
@@ -134,36 +127,20 @@ def search_node(search, workspace, number, rank):
     scratch.candidates[number] = best
 
 
-@inlined
-def has_features_by_node(search):
-    """Whether nodes of one tree may be split on different features."""
-    params = search.params
-    is_drawn = params.colsample_bylevel < 1.0 or params.colsample_bynode < 1.0
-    return is_drawn or len(search.columns.rules.groups) > 0
-
-
 @kernel
 def scan_features(search, workspace, task, features, best):
     """Replace `best`, a record of SPLIT_DTYPE, if a split of one of `features` is better."""
-    for feature in features:
-        if is_plain(search, feature):
-            scan_feature(search, task, feature, best)
-        else:
-            scan_special_feature(search, workspace, task, feature, best)
-
-
-@inlined
-def is_plain(search, feature):
-    """Whether a feature has numbers and a column of its own, and the tree one free output.
-
-    And whether nothing is asked of a split but its gain and the covers of its children.
-    """
     matrix, params = search.matrix, search.params
+    # one free output, and nothing is asked of a split but its gain and its children's covers
     is_plain_tree = len(search.scales) == 1 and len(search.columns.rules.signs) == 0
     is_plain_tree &= params.path_smooth == 0.0 and params.extra_trees == 0
     is_plain_tree &= params.min_child_samples == 0
-    has_numbers = matrix.n_categories[feature] == 0
-    return is_plain_tree and has_numbers and matrix.places[feature].is_shared == 0
+    for feature in features:
+        has_column = matrix.places[feature].is_shared == 0
+        if is_plain_tree and has_column and matrix.n_categories[feature] == 0:
+            scan_feature(search, task, feature, best)
+        else:
+            scan_special_feature(search, workspace, task, feature, best)
 
 
 @inlined
@@ -175,28 +152,22 @@ def scan_feature(search, task, feature, best):
     if matrix.has_missing[feature] == 1:
         stop -= 1  # the last bin
         missing = task.histogram[stop]
-    cells, blocks = task.histogram[start:stop], task.blocks
-    n_blocks = sum_blocks(cells, blocks)
-    for default_left in range(2 if missing != 0 else 1):
-        limits = blocks.limits[default_left, :n_blocks]
-        fill_limits(task.limit_terms, blocks, missing * default_left, limits)
-    for block in range(n_blocks):
-        limit = blocks.limits[0, np.uint64(block)]
-        if missing != 0:
-            limit = max(limit, blocks.limits[1, np.uint64(block)])
-        if limit > best.gain:
+    cells = task.histogram[start:stop]
+    for block in range(limit_gains(task.limits, cells, missing)):
+        if task.limits.blocks.limits[0, np.uint64(block)] > best.gain:
             scan_block(search, task, feature, cells, block, missing, best)
 
 
 @inlined
 def scan_block(search, task, feature, cells, block, missing, best):
     """Replace `best` if a split of `feature` within a block of its cells has a larger gain."""
-    first, before, sums = block * BLOCK_BINS, task.blocks.sums[block], task.sums[:BLOCK_BINS]
-    of_block = cells[first:] if first + BLOCK_BINS <= len(cells) else task.blocks.last
+    blocks, sums, first = task.limits.blocks, task.sums[:BLOCK_BINS], block * BLOCK_BINS
+    before = blocks.sums[block]
+    of_block = cells[first:] if first + BLOCK_BINS <= len(cells) else blocks.last
     for place in range(BLOCK_BINS):
         sums[np.uint64(place)] = before
         before += of_block[np.uint64(place)]
-    if not may_improve(task.limit_terms, sums, missing, best.gain):
+    if not may_improve(task.limits, sums, missing, best.gain):
         return
     for default_left in range(2 if missing != 0 else 1):
         fill_gains(search, task, sums, missing * default_left, task.gains[default_left])
@@ -207,14 +178,6 @@ def scan_block(search, task, feature, cells, block, missing, best):
         best.feature, best.n_listed = feature, 0
         best.bin = next_occupied(cells, first + place, 1)
         best.below = next_occupied(cells, first + place - 1, -1)
-
-
-@inlined
-def next_occupied(cells, bin_, step):
-    """Return the first occupied bin from one on, up (1) or down (-1); down from the first: -1."""
-    while 0 <= bin_ < len(cells) and cells[bin_] == 0:
-        bin_ += step
-    return bin_
 
 
 @inlined
@@ -240,9 +203,9 @@ def fill_gains(search, task, sums, left_start, gains):
 
 @inlined
 def choose_place(task, sums, missing, best):
-    """Return the position of the largest gain, -1 if it is not larger than that of `best`.
+    """Return the position of the largest gain, -1 if `best` has as large a gain.
 
-    If it is, gain, direction and left sum of `best` are set.
+    If it is larger, gain, direction and left sum of `best` are set.
     """
     best_gain, best_position, best_direction = best.gain, -1, 0
     for position in range(len(sums)):
@@ -254,3 +217,11 @@ def choose_place(task, sums, missing, best):
         best.gain, best.default_left = best_gain, best_direction
         best.left_sum = missing * best_direction + sums[best_position]
     return best_position
+
+
+@inlined
+def next_occupied(cells, bin_, step):
+    """Return the first occupied bin from one on, up (1) or down (-1); down from the first: -1."""
+    while 0 <= bin_ < len(cells) and cells[bin_] == 0:
+        bin_ += step
+    return bin_

@@ -6,7 +6,7 @@ Kernels neither allocate nor free. What they write lies here:
 - :class:`RowPartition`, which rows a node owns (``partition``),
 - :class:`HistogramPool`, the histograms of the nodes still to be split (``histogram``),
 - :class:`SearchScratch`, what split search writes on the way (``splitting``), and
-  :class:`OptionScratch`, what only some fits write there (``tree/options``).
+  :class:`SpecialScratch`, what it writes for features that are not plain (``options/scanning``).
 """
 
 from typing import NamedTuple
@@ -17,7 +17,7 @@ from sklboost.data.raw_values import BLOCK_ROWS, IN_MEMORY, RowArrays
 from sklboost.engine.model import NODE_DTYPE, OUTPUT_DTYPE
 from sklboost.engine.parallel import FAR_APART
 from sklboost.engine.structs import TrainingBins, TreeParams, aligned_zeros, records
-from sklboost.tree.core.gain_limits import BLOCK_BINS, Blocks, allocate_blocks
+from sklboost.tree.core.gain_limits import BLOCK_BINS, Blocks
 from sklboost.tree.core.machines import Machines, one_machine
 from sklboost.tree.core.quantization import Gradients, allocate_gradients
 
@@ -46,7 +46,7 @@ GROWTH_DTYPE = np.dtype(
         ("similarity", np.float64),  # as a leaf, of all outputs together
         ("slot", np.int64),  # its histogram in the pool, -1: none
         ("owns_rows", np.int64),  # 1: the row partition lists its rows; 0: its children's, or none
-        ("final", np.int64),  # its number after pruning, or that of the leaf that swallowed it
+        ("final", np.int64),  # its number after pruning, or of the leaf that swallowed it
         ("worth", np.float64),  # what its branch gains beyond ccp_alpha for each split
     ],
     align=True,
@@ -148,23 +148,18 @@ class RowPartition(NamedTuple):
     else::
 
         lists[0]  | block 0 --> <-- block n_counted | block 1 --> <-- block n_counted + 1 |
-
-    Attributes
-    ----------
-    lists : ndarray of uint32, shape (2, n_samples)
-        Rounds keep the derivatives here where they are not needed once they are quantised.
-    start, stop : ndarray of int64, shape (n_blocks, capacity)
-        Of no rows at first, should a kernel that cannot be compiled write nothing.
-    n_counted : int
-        The first so many blocks have the rows from which the tree is grown.
-    sides : ndarray of uint8, shape (n_threads, n_bins)
-        Scratch: whether each bin of the column of a split's feature goes left.
     """
 
+    # uint32, shape (2, n_samples). Rounds keep the derivatives here where they are not needed once
+    # they are quantised.
     lists: np.ndarray
+    # int64, shape (n_blocks, capacity): of no rows at first, should a kernel that cannot be
+    # compiled write nothing
     start: np.ndarray
     stop: np.ndarray
-    n_counted: int
+    n_counted: int  # the first so many blocks have the rows from which the tree is grown
+    # uint8, shape (n_threads, n_bins): scratch: whether each bin of the column of a split's feature
+    # goes left
     sides: np.ndarray
 
 
@@ -185,7 +180,7 @@ class HistogramPool(NamedTuple):
     # member
     members: np.ndarray
     cells: np.ndarray
-    free_slots: np.ndarray  # int64, shape (n_slots,): A stack of ``counts.n_free`` numbers
+    free_slots: np.ndarray  # int64, shape (n_slots,): a stack of ``counts.n_free`` numbers
     builds: np.recarray
     # int64, shape (n_threads, 1 + n_shared, n_built * width): where rows are added up, all columns
     # being given the same room. Number 0 is for a histogram that one thread builds alone, the
@@ -213,11 +208,11 @@ class SearchScratch(NamedTuple):
     blocks: Blocks
 
 
-class OptionScratch(NamedTuple):
-    """What split search writes for all but plain features."""
+class SpecialScratch(NamedTuple):
+    """What split search writes for features, or trees, that are not plain ones."""
 
     bins: np.ndarray  # int64, shape (n_threads, n_bins): the occupied bins of a feature
-    # int64, shape (n_threads, n_bins): A feature's part of the histogram of one output, where it
+    # int64, shape (n_threads, n_bins): a feature's part of the histogram of one output, where it
     # has to be copied
     cells: np.ndarray
     # int64, shape (n_threads, n_sums, n_bins + 1): as in SearchScratch, for the sums after that of
@@ -240,7 +235,7 @@ class Workspace(NamedTuple):
     partition: RowPartition
     pool: HistogramPool
     scratch: SearchScratch
-    options: OptionScratch
+    special: SpecialScratch
     gradients: Gradients
     machines: Machines
 
@@ -261,16 +256,33 @@ def allocate_workspace(
 ) -> Workspace:
     """Make room for trees on this data, of so many outputs each, grown by a team of `n_threads`.
 
-    None: on one machine; the columns of the matrix. `arrays` are those of what each row has.
+    `machines` is None on one machine, `n_built` where histograms are built of all columns. `arrays`
+    makes the arrays that have something for each row: in memory or on a disk.
     """
     n_samples, n_sums = len(matrix.rows), n_outputs + int(params.min_child_samples > 0)
     machines = machines or one_machine(n_samples, matrix.rows.shape[1])
     gradients = allocate_gradients(n_outputs, n_samples, n_sums, machines, arrays)
     capacity = max_nodes(machines.n_samples, params) + 2
     n_bins, n_cells = (int(np.diff(a).max()) for a in (matrix.bin_starts, matrix.cell_starts))
-    n_tasks, sizes = capacity + 8 * n_threads, (capacity, n_threads, n_built or len(matrix.columns))
+    n_tasks, n_built = capacity + 8 * n_threads, n_built or len(matrix.columns)
     most_listed = min(params.max_cat_threshold, int(matrix.n_categories.max()))
     is_copied = n_outputs > 1 or bool(matrix.places.is_shared.any())
+    in_order = arrays.are_on_disk  # rows on a disk are read once for all nodes of a depth
+
+    n_counted = 1 if n_threads == 1 else _BLOCKS_PER_THREAD * n_threads
+    if in_order:
+        n_counted = max(n_counted, min(-(-n_samples // BLOCK_ROWS), _MOST_ENTRIES // capacity))
+    n_blocks = 2 * n_counted if params.subsample < 1.0 else n_counted
+
+    n_strips, n_lanes = len(gradients.strips), gradients.strips.shape[1] // n_samples
+    starts = matrix.cell_starts * n_lanes
+    # the most slots ever of use is one for each leaf that may still be split
+    n_slots = max(3, min(capacity // 2 + 1, _POOL_BYTES // (8 * int(starts[-1]) * n_strips)))
+    width = NARROW_CELLS * n_lanes if matrix.rows.itemsize == 1 else int(np.diff(starts).max())
+    part_bytes = 8 * n_built * width * n_strips
+    most_shared = capacity if in_order else 2 * n_threads
+    n_shared = n_strips * max(1, min(most_shared, SHARED_BYTES // (part_bytes * n_threads)))
+    n_limits = -(-n_bins // BLOCK_BINS)  # blocks of a feature's bins
     return Workspace(
         tree=GrowingTree(
             nodes=records(capacity, NODE_DTYPE),
@@ -287,16 +299,40 @@ def allocate_workspace(
             searched=np.empty(capacity, dtype=np.int64),
             values=np.empty((n_outputs, capacity)),
         ),
-        partition=_allocate_partition(arrays, n_samples, params, (capacity, n_cells, n_threads)),
-        pool=_allocate_pool(matrix, gradients, sizes, in_order=arrays.are_on_disk),
+        partition=RowPartition(
+            lists=arrays.empty((2, n_samples), np.uint32),
+            start=np.zeros((n_blocks, capacity), dtype=np.int64),
+            stop=np.zeros((n_blocks, capacity), dtype=np.int64),
+            n_counted=n_counted,
+            sides=np.empty((n_threads, n_cells + 8 * FAR_APART), dtype=np.uint8),
+        ),
+        pool=HistogramPool(
+            histograms=aligned_zeros((n_slots, n_strips, int(starts[-1]))),
+            starts=starts,
+            columns=np.arange(len(starts) - 1),
+            n_columns=np.array([len(starts) - 1]),
+            members=np.arange(n_built + 1),
+            cells=np.array([starts[:-1], starts[1:]])[:, :n_built].copy(),
+            free_slots=np.empty(n_slots, dtype=np.int64),
+            builds=records(capacity * n_strips, BUILD_DTYPE),
+            accumulators=aligned_zeros((n_threads, 1 + n_shared, n_built * width)),
+            accumulator_used=np.zeros((n_threads, 1 + n_shared), dtype=np.int64),
+            in_order=int(in_order),
+        ),
         scratch=SearchScratch(
             candidates=records(n_tasks, SPLIT_DTYPE),
             best=records((n_threads, FAR_APART), SPLIT_DTYPE),
             sums=np.empty((n_threads, n_bins + BLOCK_BINS), dtype=np.int64),
             gains=np.empty((n_threads, 2, n_bins + BLOCK_BINS)),
-            blocks=allocate_blocks(n_threads, n_bins),
+            blocks=Blocks(
+                # twice the room: threads write on cache lines of their own
+                last=np.empty((n_threads, 2 * BLOCK_BINS), dtype=np.int64),
+                sums=np.empty((n_threads, n_limits + 1), dtype=np.int64),
+                positive_sums=np.empty((n_threads, n_limits), dtype=np.int64),
+                limits=np.empty((n_threads, 2, n_limits)),
+            ),
         ),
-        options=OptionScratch(
+        special=SpecialScratch(
             bins=np.empty((n_threads, n_bins), dtype=np.int64),
             cells=np.empty((n_threads, n_bins if is_copied else 0), dtype=np.int64),
             sums=np.empty((n_threads, n_sums, n_bins + 1), dtype=np.int64),
@@ -306,48 +342,4 @@ def allocate_workspace(
         ),
         gradients=gradients,
         machines=machines,
-    )
-
-
-def _allocate_partition(
-    arrays: RowArrays, n_samples: int, params: TreeParams, sizes: tuple[int, int, int]
-) -> RowPartition:
-    capacity, n_cells, n_threads = sizes
-    n_counted = 1 if n_threads == 1 else _BLOCKS_PER_THREAD * n_threads
-    if arrays.are_on_disk:
-        n_counted = max(n_counted, min(-(-n_samples // BLOCK_ROWS), _MOST_ENTRIES // capacity))
-    n_blocks = 2 * n_counted if params.subsample < 1.0 else n_counted
-    return RowPartition(
-        lists=arrays.empty((2, n_samples), np.uint32),
-        start=np.zeros((n_blocks, capacity), dtype=np.int64),
-        stop=np.zeros((n_blocks, capacity), dtype=np.int64),
-        n_counted=n_counted,
-        sides=np.empty((n_threads, n_cells + 8 * FAR_APART), dtype=np.uint8),
-    )
-
-
-def _allocate_pool(
-    matrix: TrainingBins, gradients: Gradients, sizes: tuple[int, int, int], *, in_order: bool
-) -> HistogramPool:
-    capacity, n_threads, n_built = sizes
-    n_strips, n_lanes = len(gradients.strips), gradients.strips.shape[1] // len(matrix.rows)
-    starts = matrix.cell_starts * n_lanes
-    # the most slots ever of use is one for each leaf that may still be split
-    n_slots = max(3, min(capacity // 2 + 1, _POOL_BYTES // (8 * int(starts[-1]) * n_strips)))
-    width = NARROW_CELLS * n_lanes if matrix.rows.itemsize == 1 else int(np.diff(starts).max())
-    part_bytes = 8 * n_built * width * n_strips
-    most_shared = capacity if in_order else 2 * n_threads
-    n_shared = n_strips * max(1, min(most_shared, SHARED_BYTES // (part_bytes * n_threads)))
-    return HistogramPool(
-        histograms=aligned_zeros((n_slots, n_strips, int(starts[-1]))),
-        starts=starts,
-        columns=np.arange(len(starts) - 1),
-        n_columns=np.array([len(starts) - 1]),
-        members=np.arange(n_built + 1),
-        cells=np.array([starts[:-1], starts[1:]])[:, :n_built].copy(),
-        free_slots=np.empty(n_slots, dtype=np.int64),
-        builds=records(capacity * n_strips, BUILD_DTYPE),
-        accumulators=aligned_zeros((n_threads, 1 + n_shared, n_built * width)),
-        accumulator_used=np.zeros((n_threads, 1 + n_shared), dtype=np.int64),
-        in_order=int(in_order),
     )

@@ -103,18 +103,11 @@ def noise_strength(moments, of_missing, spread, total_weight, cat_smooth):
 
 @late()
 def shrink_sums(search, workspace, node, output, feature, bins, sums):
-    """Replace the sums before each category of the scan by those without noise.
+    """Replace the sums before each category of the scan by sums without noise.
 
-    Parameters
-    ----------
-    search : Search
-    workspace : Workspace
-        What is known of the node's spread is kept in ``tree.outputs``.
-    node, output, feature : int
-    bins : ndarray of int64, shape (n_categories,)
-        The categories that the node has, in the order of the scan.
-    sums : ndarray of int64
-        Packed sums of the output before each of them. The gradients are modified.
+    `bins` are the categories that the node has, in the order of the scan. `sums` are the packed
+    sums of the output before each of them; their gradients are modified. What is known of the
+    node's spread is kept in ``tree.outputs``.
     """
     cat_smooth, matrix = search.params.cat_smooth, search.matrix
     charged = 1.0 - _FREE / max(len(bins) - 1.0, 1.0)
@@ -254,7 +247,7 @@ def fill_keys(search, numbers, n_lanes, output, bins, keys):
 def sort_by_weight(search, histogram, cells, bins, keys):
     """Fill the keys of categories and sort these by them.
 
-    In a tree of several outputs, keys are those of the output in which the categories differ most.
+    In a tree of several outputs, the keys of the output in which the categories differ most count.
     """
     n_lanes, n_outputs = histogram.shape[1] // search.matrix.cell_starts[-1], len(search.scales)
     start, stop = cells[0] * n_lanes, cells[1] * n_lanes
@@ -270,7 +263,7 @@ def sort_by_weight(search, histogram, cells, bins, keys):
 
 @kernel
 def set_apart(sums, n_categories, total):
-    """Turn the sums of all categories before a place into those of single ones, after a 0.
+    """Turn the sums of all categories before a place into sums of single ones, after a 0.
 
     `sums` has room for one more; `total` is the packed sum of all categories.
     """
@@ -283,20 +276,9 @@ def set_apart(sums, n_categories, total):
 def order_categories(search, feature, histogram, cells, bins, sums, keys):
     """Put the categories of a feature in the order of the scan; return its number of places.
 
-    Parameters
-    ----------
-    search : Search
-    feature : int
-    histogram : ndarray of int64, shape (n_strips, n_cells * n_lanes)
-        The node's.
-    cells : tuple of int
-        First cell of the feature, and the one after its last category.
-    bins : ndarray of int64, shape (n_occupied,)
-        The occupied ones. Modified.
-    sums : ndarray of int64
-        The first output's, before each of them. Modified.
-    keys : ndarray of float64
-        Filled.
+    `histogram` is the node's, of shape (n_strips, n_cells * n_lanes); `cells` are the first cell of
+    the feature and the one after its last category. `bins`, the occupied ones, and `sums`, the
+    first output's before each of them, are modified; `keys` are filled.
     """
     if is_one_hot(search, feature):
         total = sum_cells(search.matrix, histogram, 0, cells[0], cells[1])
@@ -323,22 +305,10 @@ def forbid_places(search, places, gains):
 def list_left_categories(split, place, one_hot, bins, missing, categories):
     """Turn a scan's split at `place` into one that lists the categories on its left.
 
-    The sides are exchanged if the left one has more. Categories that no row of the node has then go
-    to the side that is not listed, and so do missing values if the node has none. The left sum is
-    no longer that of the split.
-
-    Parameters
-    ----------
-    split : record of SPLIT_DTYPE
-        With the scan's direction. Modified.
-    place : int
-    one_hot : bool
-    bins : ndarray of int64, shape (n_categories,)
-        The categories that the node has, in the order of the scan.
-    missing : int
-        Packed sum of the node's rows whose value is missing.
-    categories : ndarray of uint16, shape (most_listed,)
-        Filled from the front.
+    `bins` are the categories that the node has, in the order of the scan; `categories` is filled
+    from the front. The sides are exchanged if the left one has more. Categories that no row of the
+    node has then go to the side that is not listed, and so do missing values if the node has none
+    (if `missing`, their packed sum, is 0). The left sum is no longer the one of the split.
     """
     first, stop = 0, place
     if one_hot:

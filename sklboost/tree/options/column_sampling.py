@@ -74,11 +74,11 @@ _COPY = 1.0
 class ColumnSample(NamedTuple):
     """The features that may be split on."""
 
-    # int64, shape (n_features,): the first `n_of_tree` are those of this tree, in increasing order
+    # int64, shape (n_features,): the first `n_of_tree` are of this tree, in increasing order
     of_tree: np.ndarray
     n_of_tree: np.ndarray  # int64, shape (1,)
     key: np.ndarray  # int64, shape (1,): of this tree, from 0 to 2^32 - 1
-    # int64, shape (n_threads, n_features): scratch: those of the node that a thread is at
+    # int64, shape (n_threads, n_features): scratch: of the node that a thread is at
     of_node: np.ndarray
     # float64, shape (n_threads, 2, n_features): scratch of the draw by weights: waiting times, and
     # behind them a 1 for each
@@ -122,7 +122,7 @@ def choose_by_weight(features, n_needed, key, weights, times):
     """Move `n_needed` of `features` to the front, in their order; return how many those are.
 
     Drawn one after the other without replacement, each with a chance in proportion to its weight;
-    those of weight 0 never, so there may be fewer.
+    features of weight 0 never, so there may be fewer.
     """
     n_drawable = 0
     for position in range(len(features)):

@@ -35,7 +35,7 @@ def clip_to_bounds(weight, lower, upper):
 
 @inlined
 def smooth(weight, hessian, parent_weight, path_smooth):
-    """Move a leaf weight towards that of the parent, the more the smaller H is.
+    """Move a leaf weight towards the parent's, the more the smaller H is.
 
     ``s w + (1 - s) w_parent`` with ``s = H / (H + path_smooth)``: LightGBM's formula, with H where
     LightGBM has the number of rows. With squared error and no weights the two are one.
@@ -47,7 +47,7 @@ def smooth(weight, hessian, parent_weight, path_smooth):
 
 
 @inlined
-def held_weight(weight, hessian, inherited):
+def constrained_weight(weight, hessian, inherited):
     """Return the leaf weight of a child whose best one is `weight`."""
     weight = smooth(weight, hessian, inherited.weight, inherited.path_smooth)
     return clip_to_bounds(weight, inherited.lower, inherited.upper)
@@ -55,19 +55,19 @@ def held_weight(weight, hessian, inherited):
 
 @late()
 def hold_weights(node, search, tree):
-    """Turn the best leaf weights of a node, one for each output, into those that it gets."""
+    """Turn the best leaf weights of a node, one for each output, into the constrained ones."""
     parent = tree.growth[node].parent
     for index in range(tree.outputs.shape[1]):
         output = tree.outputs[node, index]
         if output.hessian > 0.0:
             inherited = inherited_from(tree.outputs[parent, index], search.params.path_smooth)
-            output.weight = held_weight(output.weight, output.hessian, inherited)
+            output.weight = constrained_weight(output.weight, output.hessian, inherited)
 
 
 @inlined
 def weigh_side(gradient, hessian, inherited, params):
     """Return similarity and leaf weight of one side of a split."""
-    weight = held_weight(leaf_weight(gradient, hessian, params), hessian, inherited)
+    weight = constrained_weight(leaf_weight(gradient, hessian, params), hessian, inherited)
     return similarity_at(gradient, hessian, weight, params), weight
 
 
@@ -91,18 +91,8 @@ def weigh_sides(left_sum, total, scales, inherited, params):
 def fill_held_gains(search, workspace, task, constraint, sums, gains):
     """Fill `gains` for splits with ``left_start + sums`` on the left; -inf where not allowed.
 
-    Parameters
-    ----------
-    search : Search
-    workspace : Workspace
-        ``options.of_others`` is filled if there are several outputs.
-    task : SearchTask
-    constraint : tuple of int
-        The order that the leaf weights must have: 1, -1 or 0 for any; and `left_start`.
-    sums : ndarray of int64
-        Of the first output.
-    gains : ndarray of float64
-        Filled.
+    `constraint` is the order that the leaf weights must have, 1, -1 or 0 for any, and `left_start`.
+    `sums` are the first output's; what the others add is in ``special.of_others``.
     """
     if search.params.path_smooth == 0.0:
         # A constant: two of the four divisions of a split are then not in its loop.
@@ -121,7 +111,7 @@ def fill_smoothed_gains(search, workspace, task, constraint, sums, gains):
 @inlined
 def fill_gains_smoothed_by(search, workspace, task, constraint, sums, path_smooth, gains):
     """Fill `gains` from the sums of the first output and from what the others add to these."""
-    (sign, left_start), of_others = constraint, workspace.options.of_others[task.rank]
+    (sign, left_start), of_others = constraint, workspace.special.of_others[task.rank]
     similarities, hessians = of_others[0], of_others[1]
     scales, outputs = scales_of(search.scales, 0), workspace.tree.outputs[task.node]
     inherited = inherited_from(outputs[0], path_smooth)
@@ -146,11 +136,11 @@ def fill_gains_smoothed_by(search, workspace, task, constraint, sums, path_smoot
 
 @late()
 def add_other_outputs(search, workspace, task, sign, missing_cell, places):
-    """Fill ``options.of_others`` for splits at the places ``[first, last)`` of a feature.
+    """Fill ``special.of_others`` for splits at the places ``[first, last)`` of a feature.
 
     The rows of `missing_cell` go left, too, unless it is -1.
     """
-    tree, scratch = workspace.tree, workspace.options
+    tree, scratch = workspace.tree, workspace.special
     histogram = workspace.pool.histograms[tree.growth[task.node].slot]
     # whole rows: of a part of them the compiler would not know that it is contiguous
     of_others = scratch.of_others[task.rank]

@@ -54,16 +54,8 @@ def sum_below(matrix, histogram, output, total, feature, bin_):
 def fill_special_sides(split, categories, matrix, sides):
     """Fill ``sides[bin]`` with 1 where rows of that bin of a column go left, else 0.
 
-    For features of categories and for columns that features share.
-
-    Parameters
-    ----------
-    split : record of SPLIT_DTYPE
-    categories : ndarray of uint16
-        The first ``split.n_listed`` go left.
-    matrix : TrainingBins
-    sides : ndarray of uint8
-        Filled from the front.
+    For features of categories, of which the first ``split.n_listed`` of `categories` go left, and
+    for columns that features share.
     """
     feature, place = split.feature, matrix.places[split.feature]
     n_bins = matrix.bin_starts[feature + 1] - matrix.bin_starts[feature]

@@ -3,7 +3,7 @@
 Most tables have columns of few values: codes, flags, counts. Two of 16 bins become one *joint
 column* of 256, whose bin is ``a + 16 * b``: a row then takes one addition where it took two. The
 histograms of both are the marginal sums of their joint histogram. These are sums of integers, so
-they have the same bits as those of columns added up one by one.
+they have the same bits as if columns were added up one by one.
 
 Taking a joint histogram apart takes time for each of its cells, so nodes of few rows are built from
 the columns themselves.
@@ -33,7 +33,7 @@ class HistogramBins(NamedTuple):
     # uint8 or uint16, read-only, shape (n_samples, n_built): ``TrainingBins.rows``, or if it has
     # fewer columns a copy of those that the features of a tree are in, which is made for each tree
     rows: np.ndarray
-    # the columns of the matrix, those of few bins joined; none if that saves too little
+    # the columns of the matrix, where columns of few bins are joined; none if that saves too little
     joint: BuiltColumns
     least_joint_rows: np.int64  # nodes of at least so many rows are built from `joint`
 
@@ -41,12 +41,6 @@ class HistogramBins(NamedTuple):
 def group_columns(n_bins: np.ndarray) -> list[list[int]]:
     """Return the columns of each joint column, so that there are few of these.
 
-    Parameters
-    ----------
-    n_bins : ndarray of int64, shape (n_columns,)
-
-    Notes
-    -----
     Bin packing by "first fit decreasing" (Johnson, 1973): columns of many bins first, each to the
     first joint column that has room for it.
     """

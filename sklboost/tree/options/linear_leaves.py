@@ -55,14 +55,6 @@ class LeafScratch(NamedTuple):
     matrix: np.ndarray
 
 
-class Sums(NamedTuple):
-    """Sums over the rows that have all values."""
-
-    gradient: float
-    hessian: float
-    n_rows: int
-
-
 @inlined
 def value_at(raw, row, feature):
     """Return one value as float64."""
@@ -110,7 +102,7 @@ def is_complete(raw, row, terms, kept):
 
 @kernel
 def find_centres(task, order, terms, kept, scratch):
-    """Fill the centres of the kept terms and the reach; return the sums of the complete rows."""
+    """Fill the centres of the kept terms and the reach; return G, H and number of complete rows."""
     gradient, hessian, n_rows = 0.0, 0.0, 0
     means = scratch.values
     means[:] = 0.0
@@ -127,7 +119,7 @@ def find_centres(task, order, terms, kept, scratch):
         centre = scratch.lower[place] + means[place] / max(hessian, 1e-300)
         terms[kept[place]].centre = centre
         scratch.reach[place] = max(scratch.upper[place] - centre, centre - scratch.lower[place])
-    return Sums(gradient, hessian, n_rows)
+    return gradient, hessian, n_rows
 
 
 @kernel
@@ -195,12 +187,12 @@ def fit_leaf(task, leaf, order, scratch, linear):
     params = task.params
     terms = linear.terms[linear.starts[leaf] : linear.starts[leaf + 1]]
     kept = scratch.kept[: keep_varying(task.raw, order, terms, scratch)]
-    sums = find_centres(task, order, terms, kept, scratch)
-    if len(kept) == 0 or sums.n_rows == 0 or sums.hessian < params.min_child_weight:
+    gradient, hessian, n_rows = find_centres(task, order, terms, kept, scratch)
+    if len(kept) == 0 or n_rows == 0 or hessian < params.min_child_weight:
         return
     add_products(task, order, terms, kept, scratch)
     slopes = scratch.slopes[: len(kept)]
-    least = _LEAST_SQUARE * sums.hessian
+    least = _LEAST_SQUARE * hessian
     solve(scratch.matrix, params.linear_lambda, least, scratch.target, slopes)
     for place in range(len(kept)):
         if not abs(slopes[place]) / scratch.reach[place] < np.inf:
@@ -211,9 +203,9 @@ def fit_leaf(task, leaf, order, scratch, linear):
             # by pivots, since a slope of 0 here may be 1e-17 elsewhere, and the shift is large
             terms[kept[place]].slope = params.learning_rate * slopes[place] / scratch.reach[place]
             is_linear = True
-    if is_linear and sums.n_rows < len(order):
+    if is_linear and n_rows < len(order):
         # from the leaf's own weight, which the value may not be: path_smooth moves it
-        weight = leaf_weight(sums.gradient, sums.hessian, params)
+        weight = leaf_weight(gradient, hessian, params)
         weight -= leaf_weight(task.nodes[leaf].gradient, task.nodes[leaf].cover, params)
         linear.shifts[leaf] = params.learning_rate * weight
 
@@ -256,17 +248,9 @@ def fit_linear_leaves(
 ) -> LinearLeaves:
     """Make the leaves of the trees of one round linear, one tree for each output.
 
-    Parameters
-    ----------
-    team : ThreadTeam
-    trees : Trees
-    raw : RawMatrix
-        The values that the trees were grown on.
-    derivatives : Derivatives
-        Of all outputs. A hessian of 0: the row is not counted.
-    params : TreeParams
-    raw_score : ndarray of float64, shape (n_outputs, n_samples)
-        Has the trees' values; the linear parts are added in place.
+    `raw` are the values that the trees were grown on, `derivatives` those of all outputs; a row of
+    hessian 0 is not counted. `raw_score`, float64 of shape (n_outputs, n_samples), has the trees'
+    values; the linear parts are added in place.
     """
     model = assemble_model(trees, np.zeros(len(raw_score)), raw.n_features)
     leaves = np.empty((raw.n_samples, model.n_trees), dtype=np.int32)

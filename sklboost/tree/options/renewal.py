@@ -21,14 +21,8 @@ def select_quantile(values, weights, wanted):
 
     Where they come to exactly that at some value, but for rounding, it is the mean of this value
     and the next. So the quantile of alpha 1/2 is the median, and weight 2 is the value twice (as
-    NumPy's method "averaged_inverted_cdf"). Both arrays are put in another order.
-
-    Parameters
-    ----------
-    values, weights : ndarray of float64, shape (n_values,)
-        At least one; weights are positive.
-    wanted : float
-        More than 0 and less than the sum of weights.
+    NumPy's method "averaged_inverted_cdf"). There is at least one value, weights are positive, and
+    `wanted` is more than 0 and less than their sum. Both arrays are put in another order.
     """
     start, stop = 0, len(values)
     below = 0.0  # weight of all values before `start`
@@ -174,20 +168,8 @@ def renewal_of(renewal, first, stop):
 def renew_leaves(team, matrix, derivatives, renewal, rules, params, workspace):
     """Renew the values of the leaves of ``workspace.tree``; every member of the team calls it.
 
-    A leaf keeps its value if none of its rows has a residual and a weight.
-
-    Parameters
-    ----------
-    team : Team
-    matrix : TrainingBins
-    derivatives : Derivatives
-        Rows count with weight times hessian.
-    renewal : Renewal
-        Of as many outputs as the tree has.
-    rules : FeatureRules
-        Monotone constraints hold for the new values, too.
-    params : TreeParams
-    workspace : Workspace
+    Rows count with weight times hessian. A leaf keeps its value if none of its rows has a residual
+    and a weight. Monotone constraints hold for the new values, too.
     """
     for output in range(len(renewal.residual)):
         renew_output(team, matrix, derivatives, output, renewal, params, workspace)
@@ -210,7 +192,7 @@ def renew_output(team, matrix, derivatives, output, renewal, params, workspace):
     barrier(team)
     add_values(team, matrix, workspace, workspace.partition.n_counted, renewal.leaf)
     leaf_of_row = renewal.leaf[0]
-    count_rows(residual, leaf_of_row, (start, stop), n_nodes, renewal.counts[team.rank])
+    count_leaf_rows(residual, leaf_of_row, (start, stop), n_nodes, renewal.counts[team.rank])
     barrier(team)
     if team.rank == 0:
         reset_tasks(team)
@@ -237,8 +219,8 @@ def renew_output(team, matrix, derivatives, output, renewal, params, workspace):
 
 
 @kernel
-def count_rows(residual, leaf, rows, n_nodes, counts):
-    """Count the rows ``[start, stop)`` of each leaf; those of unknown residual go to leaf 0."""
+def count_leaf_rows(residual, leaf, rows, n_nodes, counts):
+    """Count the rows ``[start, stop)`` of each leaf; rows of unknown residual go to leaf 0."""
     counts[: n_nodes + 1] = 0
     for row in range(rows[0], rows[1]):
         if residual[row] != residual[row]:

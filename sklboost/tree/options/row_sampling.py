@@ -74,12 +74,6 @@ def row_keys(matrix: TrainingBins, y: np.ndarray, weight: np.ndarray) -> np.ndar
     Of up to 4,096 rows the key is the place among all rows in the order of a hash of their content.
     So the order in which they come does not matter, and of equal rows each is drawn on its own; a
     weight that all rows have changes nothing. Of more rows it is the row's number.
-
-    Parameters
-    ----------
-    matrix : TrainingBins
-    y : ndarray of float64, shape (n_targets, n_samples)
-    weight : ndarray of float64, shape (n_samples,) or (0,)
     """
     n_samples = y.shape[1]
     keys = np.arange(n_samples, dtype=np.uint32)

@@ -31,16 +31,7 @@ _BIT = np.uint64(1) << np.arange(64, dtype=np.uint64)
 def list_occupied(cells, n_rows, bins, sums):
     """List the occupied bins of a feature and the sum of all before each; return how many.
 
-    Parameters
-    ----------
-    cells : ndarray of int64, shape (n_bins,)
-        The feature's part of a histogram, the missing bin left out.
-    n_rows : int
-        Of the node.
-    bins : ndarray of int64
-        Filled with bin numbers.
-    sums : ndarray of int64
-        Filled with packed sums.
+    `cells` are the feature's part of a histogram, the missing bin left out; `n_rows` is the node's.
     """
     if _FEW * n_rows < len(cells):
         return list_few(cells, bins, sums)
@@ -98,12 +89,8 @@ _ONE = np.int64(2**20)
 def row_counts(weight: np.ndarray, least: int) -> np.ndarray:
     """Return the counts of rows of these weights, int64.
 
-    Parameters
-    ----------
-    weight : ndarray of float64, shape (n_samples,)
-        How many rows each counts as.
-    least : int
-        Of a child. More than that need not be told apart, and sums cannot become too large.
+    `least` is the least count of a child: more than that need not be told apart, and sums cannot
+    become too large.
     """
     # up: rows whose weights add up to the least in all but rounding are enough
     counts: np.ndarray = np.ceil(np.minimum(weight, least) * _ONE).astype(np.int64)
@@ -143,7 +130,7 @@ def forbid_few_rows(search, workspace, task, places, missing_cell):
     tree, (first, stop) = workspace.tree, places
     output = tree.sums.shape[2] - 1
     least, total = search.params.min_child_samples * _ONE, tree.sums[task.node, OWN, output]
-    counts, left_start = workspace.options.sums[task.rank, output, first:stop], np.int64(0)
+    counts, left_start = workspace.special.sums[task.rank, output, first:stop], np.int64(0)
     if missing_cell >= 0:
         histogram = workspace.pool.histograms[tree.growth[task.node].slot]
         left_start = sum_cells(search.matrix, histogram, output, missing_cell, missing_cell + 1)
@@ -163,15 +150,8 @@ _TWO_32 = 2.0**32
 def scan_special_feature(search, workspace, task, feature, best):
     """Replace `best` if a split of `feature` has a larger gain.
 
-    Parameters
-    ----------
-    search : Search
-    workspace : Workspace
-        The thread's rows of ``scratch`` and ``options`` are overwritten.
-    task : SearchTask
-    feature : int
-    best : record of SPLIT_DTYPE
-        Modified; if it becomes one on categories, those of the task in ``options``, too.
+    The thread's rows of ``scratch`` and ``special`` are overwritten. If `best` becomes a split on
+    categories, they are listed in ``special.categories``, at the task's number.
     """
     matrix, place, n_outputs = search.matrix, search.matrix.places[feature], len(search.scales)
     n_bins = matrix.bin_starts[feature + 1] - matrix.bin_starts[feature]
@@ -183,7 +163,7 @@ def scan_special_feature(search, workspace, task, feature, best):
     n_occupied = list_bins(search, workspace, task, feature, (start, stop))
     if n_occupied < 2 and missing == 0:
         return
-    bins, n_places = workspace.options.bins[task.rank, :n_occupied], np.int64(n_occupied)
+    bins, n_places = workspace.special.bins[task.rank, :n_occupied], np.int64(n_occupied)
     if matrix.n_categories[feature] > 0:
         n_places = list_category_places(search, workspace, task, feature, (start, stop), bins)
     places = (np.int64(0), n_places)  # the first one, and one after the last
@@ -191,8 +171,8 @@ def scan_special_feature(search, workspace, task, feature, best):
         first = draw_place(search, task.node, feature, np.int64(missing == 0), n_places)
         places = (first, min(first + 1, n_places))
     sums = task.sums[places[0] : places[1]]
-    # the limits are those of one output
-    if n_outputs == 1 and not may_improve(task.limit_terms, sums, missing, best.gain):
+    # limits are known for one output alone
+    if n_outputs == 1 and not may_improve(task.limits, sums, missing, best.gain):
         return
     if workspace.tree.sums.shape[2] > 1:
         list_other_sums(search, workspace, task, feature, (start, stop), bins)
@@ -214,18 +194,18 @@ def list_bins(search, workspace, task, feature, cells):
     numbers, is_shared = task.histogram[start:stop], matrix.places[feature].is_shared
     if len(search.scales) > 1 or is_shared == 1:
         histogram = workspace.pool.histograms[workspace.tree.growth[task.node].slot]
-        copied = workspace.options.cells[task.rank]
+        copied = workspace.special.cells[task.rank]
         copy_cells(matrix, histogram, feature, np.int64(0), task.total, copied)
         numbers = copied[: stop - start + is_shared]
     n_rows = workspace.tree.growth[task.node].n_rows
-    return list_occupied(numbers, n_rows, workspace.options.bins[task.rank], task.sums)
+    return list_occupied(numbers, n_rows, workspace.special.bins[task.rank], task.sums)
 
 
 @inlined
 def list_category_places(search, workspace, task, feature, cells, bins):
     """Put categories in the order of the scan, with the sums before; return how many places."""
     histogram = workspace.pool.histograms[workspace.tree.growth[task.node].slot]
-    keys, sums = workspace.options.keys[task.rank], task.sums
+    keys, sums = workspace.special.keys[task.rank], task.sums
     n_places = order_categories(search, feature, histogram, cells, bins, sums, keys)
     if not is_one_hot(search, feature):
         shrink_sums(search, workspace, task.node, np.int64(0), feature, bins, sums)
@@ -242,8 +222,8 @@ def draw_place(search, node, feature, first, stop):
 
 @late()
 def list_other_sums(search, workspace, task, feature, cells, bins):
-    """Fill ``options.sums``, but for the first output, of the feature in these cells."""
-    matrix, scratch = search.matrix, workspace.options
+    """Fill ``special.sums`` of all outputs but the first, for the feature in these cells."""
+    matrix, scratch = search.matrix, workspace.special
     histogram = workspace.pool.histograms[workspace.tree.growth[task.node].slot]
     n_lanes = histogram.shape[1] // matrix.cell_starts[-1]
     one_hot = matrix.n_categories[feature] > 0 and is_one_hot(search, feature)
@@ -295,7 +275,7 @@ def describe_split(search, workspace, task, place, bins, missing, best):
         best.bin = bins[place]
         best.below = bins[place - 1] if place > 0 else -1
         return
-    one_hot, categories = is_one_hot(search, best.feature), workspace.options.categories
+    one_hot, categories = is_one_hot(search, best.feature), workspace.special.categories
     list_left_categories(best, place, one_hot, bins, missing, categories[task.number])
 
 
@@ -320,7 +300,7 @@ def complete_split(node, task, matrix, workspace):
     """
     tree, split = workspace.tree, workspace.tree.splits[node]
     for index in range(split.n_listed):
-        tree.categories[node, index] = workspace.options.categories[task, index]
+        tree.categories[node, index] = workspace.special.categories[task, index]
     histogram = workspace.pool.histograms[tree.growth[node].slot]
     first = 0 if split.n_listed > 0 else 1
     for output in range(first, tree.sums.shape[2] if split.gain > -np.inf else 0):

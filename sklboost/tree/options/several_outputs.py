@@ -32,7 +32,7 @@ def fill_strips(team, gradients):
 
 @late()
 def add_rows_to_strip(bins, packed, row_list, columns, accumulator):
-    """Add the rows of a strip as :func:`~sklboost.tree.core.histogram.add_rows` does those of one.
+    """Do for four outputs what :func:`~sklboost.tree.core.histogram.add_rows` does for one.
 
     `packed` is one of ``Gradients.strips``, and a cell of `accumulator` has four numbers.
     """
@@ -115,15 +115,8 @@ def sum_root_of_several(matrix, workspace):
 def list_sums(numbers, n_lanes, lane, bins, sums):
     """Fill `sums` with the packed sum before each of the listed bins.
 
-    Parameters
-    ----------
-    numbers : ndarray of int64, shape (n_bins * n_lanes,)
-        A feature's part of a strip's histogram.
-    n_lanes, lane : int
-    bins : ndarray of int64
-        All that are not empty, in any order.
-    sums : ndarray of int64
-        Filled.
+    `numbers`, of shape (n_bins * n_lanes,), is a feature's part of a strip's histogram. `bins` are
+    all that are not empty, in any order.
     """
     before = np.int64(0)
     for position in range(len(bins)):

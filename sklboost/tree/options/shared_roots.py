@@ -15,7 +15,7 @@ import numpy as np
 from sklboost.engine.compiling import inlined, kernel, late
 from sklboost.engine.parallel import barrier, next_task, reset_tasks, share
 from sklboost.engine.structs import BuiltColumns, TrainingBins, aligned_zeros
-from sklboost.tree.core.histogram import BLOCK_COLUMNS, empty_accumulator
+from sklboost.tree.core.histogram import BLOCK_COLUMNS, flush_accumulator
 from sklboost.tree.core.quantization import LANES, Gradients, quantize
 from sklboost.tree.core.workspace import NARROW_CELLS, SHARED_BYTES
 from sklboost.tree.options.several_outputs import add_row_of_four, width_of_four
@@ -122,7 +122,7 @@ def build_roots(team, matrix, roots, workspace):
     built = BuiltColumns(matrix.rows, n_columns, workspace.pool.members, roots.places)
     for rank in range(team.size):
         part = roots.accumulators[rank]
-        empty_accumulator(built, own_columns, part, roots.histogram, np.int64(rank))
+        flush_accumulator(built, own_columns, part, roots.histogram, np.int64(rank))
     barrier(team)
 
 
