@@ -15,9 +15,9 @@ from sklboost.estimators.fit.sklearn_callbacks import CallbackSupportMixin
 from sklboost.estimators.input.arguments import FitArguments
 from sklboost.estimators.input.feature_names import read_signs
 from sklboost.estimators.input.features import features
+from sklboost.estimators.parameters.boosters import Parameters
 from sklboost.estimators.parameters.docstrings import methods_documented
-from sklboost.estimators.parameters.groups import Parameters
-from sklboost.estimators.parameters.names import ChecksNames, methods_checked
+from sklboost.estimators.parameters.names import methods_checked
 from sklboost.estimators.predict.by_partitions import by_partitions
 from sklboost.estimators.predict.explaining import ExplainingMixin
 from sklboost.estimators.predict.fitted_model import (
@@ -50,7 +50,6 @@ class BaseBooster(
     FittingMixin,
     CallbackSupportMixin,
     Parameters,
-    ChecksNames,
     DocumentationLinkMixin,
     RemembersVersion,
     BaseEstimator,

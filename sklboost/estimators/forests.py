@@ -8,7 +8,7 @@ trees.
 from sklboost.engine.model import Model
 from sklboost.estimators.classifier import XGBClassifierLite
 from sklboost.estimators.parameters.docstrings import documented
-from sklboost.estimators.parameters.forests import ForestClassifierParameters, ForestParameters
+from sklboost.estimators.parameters.kinds import ForestClassifierParameters, ForestParameters
 from sklboost.estimators.regressor import XGBRegressorLite
 
 
@@ -21,7 +21,7 @@ class ForestMixin(ForestParameters):
         return model.params_of(0).num_parallel_tree
 
 
-@documented
+@documented(init=False)
 class XGBRFRegressorLite(ForestMixin, XGBRegressorLite):
     """Random forest of regression trees, with XGBoost's parameter names and defaults.
 
@@ -52,7 +52,7 @@ class XGBRFRegressorLite(ForestMixin, XGBRegressorLite):
     """
 
 
-@documented
+@documented(init=False)
 class XGBRFClassifierLite(ForestClassifierParameters, ForestMixin, XGBClassifierLite):
     """Random forest of classification trees, with XGBoost's parameter names and defaults.
 

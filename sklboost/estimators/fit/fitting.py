@@ -36,7 +36,7 @@ from sklboost.estimators.fit.reading import (
 from sklboost.estimators.input.feature_names import name_text
 from sklboost.estimators.input.rows import Rows
 from sklboost.estimators.input.weights import warn_of_small_weights
-from sklboost.estimators.parameters.groups import Parameters
+from sklboost.estimators.parameters.boosters import Parameters
 from sklboost.estimators.predict.fitted_model import (
     TrainedModel,
     add_rounds,
@@ -69,10 +69,10 @@ def bin_rows(team: ThreadTeam, rows: Rows, parameters: Parameters) -> Binned:
     X, max_bin = rows.X, parameters.max_bin
     if not isinstance(X, RemoteFeatures):
         team = team if X.size >= LEAST_SHARED_VALUES else ThreadTeam(1)
-        return Binned(*shared_bins(team, X, rows.weight, max_bin))
+        return Binned(*shared_bins(team, X, rows.weight, max_bin))  # type: ignore[arg-type]
     from sklboost.distributed.training import bin_on_cluster
 
-    return Binned(*bin_on_cluster(X, rows.weight, max_bin, parameters.n_jobs))
+    return Binned(*bin_on_cluster(X, rows.weight, max_bin, parameters.n_jobs))  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True)
@@ -289,7 +289,7 @@ def train_model(request: FitRequest, task: FitTask, clock: Clock) -> FitResult:
     """Train on a task, and return the result."""
     rows, parameters, first = task.rows, request.parameters, _before_refit(request, task)
     n_times = parameters.n_estimators
-    n_threads = n_threads_for(parameters.n_jobs, rows.X.size, VALUES_PER_THREAD, n_times)
+    n_threads = n_threads_for(parameters.n_jobs, rows.X.size, VALUES_PER_THREAD, n_times)  # type: ignore[arg-type]
     with ThreadTeam(n_threads) as team:
         binned = bin_rows(team, rows, parameters)
         clock.lap("binning")

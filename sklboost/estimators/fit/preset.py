@@ -282,7 +282,7 @@ def _parts(request: FitRequest, data: FitTask) -> list[FitTask]:
 
 def _task(request: FitRequest, data: FitTask, rows: Rows, judges: tuple[str, Rows]) -> FitTask:
     """Return the task of a trial. Rows are held out by the user's weights, before this."""
-    if request.parameters.subsample < 1.0:
+    if request.parameters.subsample < 1.0:  # type: ignore[operator]
         rows = rows.repeat(data.loss)  # as in a fit: each is drawn on its own
     rows, (name, held_out) = weigh_classes(rows, data.targets), judges
     validation = {name: weigh_classes(held_out, data.targets)}
@@ -454,7 +454,7 @@ def _trial_request(request: FitRequest) -> FitRequest:
     if "learning_rate" in request.free and not request.is_forest:
         settings |= {"learning_rate": _TRIAL_RATE, "n_estimators": _MOST_ROUNDS}
     elif "n_estimators" in request.free and not request.is_forest:
-        slower = max(1.0, _TRIAL_RATE / max(parameters.learning_rate, _SMALLEST_RATE))
+        slower = max(1.0, _TRIAL_RATE / max(parameters.learning_rate, _SMALLEST_RATE))  # type: ignore[operator, type-var]
         settings["n_estimators"] = int(_MOST_ROUNDS * slower)
     return request.with_settings(settings)._replace(listeners=())
 
@@ -490,7 +490,7 @@ def _steps(request: FitRequest, outcome: Outcome, n_scores: int, begin: float) -
     if "learning_rate" not in free:
         chosen = {"n_estimators": Choice(n_rounds, best)}
     elif "n_estimators" not in free:
-        rate = min(_LARGEST_RATE, rate * n_rounds / min(request.n_rounds, in_time))
+        rate = min(_LARGEST_RATE, rate * n_rounds / min(request.n_rounds, in_time))  # type: ignore[operator]
         chosen = {"learning_rate": Choice(rate, best)}
     else:
         finer = _finer_steps(n_scores, n_rounds, in_time)
@@ -499,7 +499,7 @@ def _steps(request: FitRequest, outcome: Outcome, n_scores: int, begin: float) -
         why = "smaller steps are better, but slower" if finer >= 1.0 else "for want of time"
         chosen = {
             "n_estimators": Choice(max(1, int(finer * n_rounds)), best),
-            "learning_rate": Choice(rate / finer, why),
+            "learning_rate": Choice(rate / finer, why),  # type: ignore[operator]
         }
     return {name: choice for name, choice in chosen.items() if name in free}
 

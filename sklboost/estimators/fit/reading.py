@@ -37,10 +37,8 @@ from sklboost.estimators.input.rows import (
 from sklboost.estimators.input.target_kinds import ClassTargets, Targets
 from sklboost.estimators.input.targets import listed, places_among
 from sklboost.estimators.input.user_warnings import warn_user
-from sklboost.estimators.parameters.boosting import BoostingParameters, rounds_and_trees
-from sklboost.estimators.parameters.groups import Parameters
+from sklboost.estimators.parameters.boosters import Parameters, rounds_and_trees
 from sklboost.estimators.parameters.rules import names_of
-from sklboost.estimators.parameters.trees import SamplingParameters, TreeParameters
 from sklboost.estimators.predict.fitted_model import TrainedModel
 from sklboost.objectives.loss import Loss, lacking
 from sklboost.objectives.registry import TASK_WORDS
@@ -196,8 +194,11 @@ def _refusal(what: str, remedy: str) -> ValueError:
 
 TREE_PARAMETERS = (
     "learning_rate",
-    *(name for name in names_of(TreeParameters) if name not in ("max_bin", "keep_pruned")),
-    *names_of(SamplingParameters),
+    *(
+        name
+        for name in names_of(Parameters, "max_depth", "colsample_bynode")
+        if name not in ("max_bin", "keep_pruned")
+    ),
 )
 # Of the cover of one row among 4,096, which is rounded to an integer: three rows of weight 1/3 have
 # the cover 1.
@@ -238,7 +239,7 @@ def _cover_counts_rows(params: TreeParams, loss: Loss, weight: np.ndarray) -> bo
     return bool((weight == np.floor(weight)).all())
 
 
-def dropout_of(parameters: BoostingParameters) -> Dropout | None:
+def dropout_of(parameters: Parameters) -> Dropout | None:
     """Return how rounds are dropped; None unless ``booster="dart"``."""
     if parameters.booster != "dart":
         return None
@@ -251,7 +252,7 @@ def dropout_of(parameters: BoostingParameters) -> Dropout | None:
     )
 
 
-def drops_rounds(parameters: BoostingParameters) -> bool:
+def drops_rounds(parameters: Parameters) -> bool:
     """Whether rounds are trained without some earlier ones."""
     dropout = dropout_of(parameters)
     return dropout is not None and (dropout.rate_drop > 0.0 or dropout.one_drop)
@@ -265,7 +266,7 @@ def is_sampling(parameters: Parameters) -> bool:
         parameters.colsample_bylevel,
         parameters.colsample_bynode,
     )
-    return min(fractions) < 1.0 or parameters.extra_trees or drops_rounds(parameters)
+    return min(fractions) < 1.0 or parameters.extra_trees or drops_rounds(parameters)  # type: ignore[operator, type-var]
 
 
 def stops_early(parameters: Parameters) -> bool:
@@ -511,7 +512,7 @@ def _hold_out(task: FitTask, parameters: Parameters, continued: Continued | None
         everything = rows.join(list(validation.values())[-1])
         of_all = task.targets.of_more(everything.y, everything.weight, parameters)
         task = task._replace(all_targets=of_all)
-    if parameters.subsample < 1.0:
+    if parameters.subsample < 1.0:  # type: ignore[operator]
         rows, everything = rows.repeat(task.loss), everything.repeat(task.loss)
     return task._replace(rows=rows, everything=everything, validation=validation, split_seed=seed)
 

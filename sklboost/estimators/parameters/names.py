@@ -8,7 +8,9 @@ from numbers import Real
 from types import MappingProxyType
 from typing import Any, Self, TypeVar
 
-from sklboost.estimators.parameters.aliases import (
+from sklearn.base import BaseEstimator
+
+from sklboost.estimators.parameters.foreign_names import (
     ALIASES,
     ALPHA_OF,
     OTHER_ARGUMENTS,
@@ -42,7 +44,8 @@ class ChecksNames:
 
     def __init_subclass__(cls, **arguments: Any):
         super().__init_subclass__(**arguments)
-        _wrap_constructor(cls)
+        if issubclass(cls, BaseEstimator):  # those of parameters alone are to get a constructor
+            _wrap_constructor(cls)
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters.

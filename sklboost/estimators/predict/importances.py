@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sklboost.estimators.parameters.boosters import Parameters
 from sklboost.estimators.parameters.docstrings import methods_documented
 from sklboost.estimators.parameters.rules import check_parameters, value_of
-from sklboost.estimators.parameters.training import InspectionParameters
 from sklboost.estimators.predict.fitted_model import FittedModel, HasFittedModel
 from sklboost.inspection.importances import scaled_to_one, split_importances
 
@@ -146,5 +146,5 @@ class ImportancesMixin(HasFittedModel):
 
 
 def _split_importances(fitted: FittedModel, importance_type: str) -> np.ndarray:
-    check_parameters(InspectionParameters, {"importance_type": importance_type})
+    check_parameters(Parameters, {"importance_type": importance_type})
     return split_importances(fitted.model, importance_type)
