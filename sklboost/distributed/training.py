@@ -30,7 +30,7 @@ from sklboost.tree.predict.trees import join_trees, no_trees, take_trees, write_
 
 
 class Work(NamedTuple):
-    """What all machines of a training are told.
+    """The work of all machines of a training.
 
     Attributes
     ----------
@@ -314,9 +314,9 @@ class ClusterRounds:
             trees=join_trees(self._finished),
         )
         # an array, which goes to a worker by itself if it is large, as the cuts of wide data are
-        told = np.frombuffer(pickle.dumps(work), dtype=np.uint8)
+        pickled_work = np.frombuffer(pickle.dumps(work), dtype=np.uint8)
         arguments = {
-            worker: (told, workers[worker], *self._arrays_of(part[0]), *part)
+            worker: (pickled_work, workers[worker], *self._arrays_of(part[0]), *part)
             for worker, part in placed.items()
         }
         self._crew.start(make_machine, arguments)
@@ -343,7 +343,7 @@ def rows_of(blocks: np.ndarray, n_samples: int) -> np.ndarray:
 
 def make_machine(  # noqa: PLR0913, arrays that are sent one by one
     peers: Peers,
-    told: np.ndarray,
+    pickled_work: np.ndarray,
     n_threads: int,
     y: np.ndarray,
     weight: np.ndarray,
@@ -354,13 +354,13 @@ def make_machine(  # noqa: PLR0913, arrays that are sent one by one
 ) -> Machine:
     """Put the rows of a machine together, and make it; called on its worker.
 
-    `told` is a pickled :class:`~sklboost.distributed.training.Work`.
+    `pickled_work` is a pickled :class:`~sklboost.distributed.training.Work`.
     """
     bins = assemble(blocks, *pieces)
     # copies: what was sent is read-only, and kernels know these as writable
     y, weight, sample_weight = (np.array(values) for values in (y, weight, sample_weight))
     rows = OwnRows(blocks, bins, y, weight, sample_weight, np.array(raw_score))
-    return Machine(peers, pickle.loads(told.data), rows, n_threads)
+    return Machine(peers, pickle.loads(pickled_work.data), rows, n_threads)
 
 
 def bin_on_cluster(
