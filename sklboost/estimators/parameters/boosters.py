@@ -6,12 +6,13 @@ Each is a field with a default, a rule that `fit` checks and the text of the doc
 
 import ast
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
 from sklboost.boosting.callbacks import TrainingCallback
-from sklboost.estimators.parameters.names import ChecksNames
+from sklboost.estimators.parameters.names import read_params, wrap_constructor
 from sklboost.estimators.parameters.rules import (
     FLAG,
     FRACTION,
@@ -135,7 +136,7 @@ def _are_callbacks(value: Any) -> bool:
 
 
 @parameters
-class Parameters(ChecksNames):
+class Parameters:
     """The parameters of all estimators."""
 
     # --- rounds: their number, the size of their steps, where they start, dropout
@@ -741,6 +742,33 @@ class Parameters(ChecksNames):
         "total_gain" and "total_cover": sums of these.
         """,
     )
+
+    # --- their names
+
+    def __init_subclass__(cls, **arguments: Any):
+        super().__init_subclass__(**arguments)
+        if issubclass(cls, BaseEstimator):  # a class of parameters alone is to get a constructor
+            wrap_constructor(cls)
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters.
+
+        Parameters
+        ----------
+        **params : dict
+            Their values, by name.
+
+        Returns
+        -------
+        estimator
+            Itself.
+
+        Raises
+        ------
+        UnknownParameterError
+            If there is no such parameter: a ValueError and a TypeError, which names the nearest.
+        """
+        return super().set_params(**read_params(self, params))  # type: ignore[misc]
 
 
 OF_CLASSIFIERS = "it is a parameter of classifiers"
