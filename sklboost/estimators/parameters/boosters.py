@@ -768,7 +768,8 @@ class Parameters:
         UnknownParameterError
             If there is no such parameter: a ValueError and a TypeError, which names the nearest.
         """
-        return super().set_params(**read_params(self, params))  # type: ignore[misc]
+        own = read_params(type(self), getattr(self, "objective", None), params)
+        return super().set_params(**own)  # type: ignore[misc]  # of BaseEstimator
 
 
 OF_CLASSIFIERS = "it is a parameter of classifiers"

@@ -33,10 +33,12 @@ class UnknownParameterError(TypeError, ValueError):
     """
 
 
-def read_params(estimator: Any, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what `set_params` is given under the names that the estimator has."""
-    cls = type(estimator)
-    _check_alpha({"objective": getattr(estimator, "objective", None), **given})
+def read_params(cls: Any, objective: Any, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what `set_params` is given under the names of this class.
+
+    `objective` is the one that the estimator has so far.
+    """
+    _check_alpha({"objective": objective, **given})
     return read_names(given, _arguments(cls.__init__), cls.__name__, _unused(cls))
 
 
