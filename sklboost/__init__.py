@@ -12,6 +12,7 @@ from sklboost.boosting.callbacks import (
 from sklboost.data.binned_matrix import BinnedMatrix
 from sklboost.estimators.classifier import XGBClassifierLite
 from sklboost.estimators.input.features import UnknownCategoryWarning
+from sklboost.estimators.parameters.foreign_names import OTHER_MEMBERS as _OTHER_MEMBERS
 from sklboost.estimators.regressor import XGBRegressorLite
 from sklboost.objectives.loss import Loss
 from sklboost.show_versions import show_versions
@@ -91,30 +92,13 @@ _LATER = {
     "survival_targets": "sklboost.estimators.input.survival_targets:survival_targets",
 }
 
-# What other libraries have under these names: what to write here.
-_ELSEWHERE = {
-    **{f"XGB{kind}": f"XGB{kind}Lite" for kind in ("Classifier", "Ranker", "Regressor")},
-    **{f"XGBRF{kind}": f"XGBRF{kind}Lite" for kind in ("Classifier", "Regressor")},
-    **{f"LGBM{kind}": f"XGB{kind}Lite" for kind in ("Classifier", "Ranker", "Regressor")},
-    "callback": "sklboost.EarlyStopping and the other callbacks",
-    "TrainingCheckPoint": "Checkpoint",
-    "early_stopping": "EarlyStopping",
-    "train": "XGBRegressorLite(...).fit(X, y) or XGBClassifierLite(...).fit(X, y)",
-    "cv": "sklearn.model_selection.cross_validate(model, X, y)",
-    "Booster": "load_model(path), from_xgboost(booster) or from_lightgbm(booster)",
-    "DMatrix": "X itself, or sklboost.bin_features(X)",
-    "Dataset": "X itself, or sklboost.bin_features(X)",
-    "to_graphviz": "plot_tree",
-    "plot_metric": "sklboost.displays.plot_learning_curve",
-}
-
 
 def __getattr__(name: str) -> object:
     """Import what is in `_LATER`; AttributeError for what is not here, with what to take for it."""
     if name in _LATER:
         globals()[name] = found = _resolve_name(_LATER[name])
         return found
-    remedy = f": take {_ELSEWHERE[name]}" if name in _ELSEWHERE else ""
+    remedy = f": take {_OTHER_MEMBERS[name]}" if name in _OTHER_MEMBERS else ""
     text = f"module 'sklboost' has no attribute {name!r}{remedy}"
     raise AttributeError(text, name=name, obj=_modules[__name__])
 

@@ -31,7 +31,7 @@ NOT_NEEDED = {
     "sklboost.displays",
     "sklboost.estimators.fit.check_loss",
     "sklboost.estimators.forests",
-    "sklboost.estimators.parameters.forests",
+    "sklboost.estimators.parameters.kinds",
     "sklboost.estimators.input.bins",
     "sklboost.estimators.predict.contributions",
     "sklboost.estimators.predict.derivations",

@@ -12,16 +12,18 @@ import xgboost
 from lightgbm.basic import _ConfigAliases
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 
-from sklboost.estimators.parameters.boosting import LambdaParameters
-from sklboost.estimators.parameters.distributions import DistributionParameters
-from sklboost.estimators.parameters.groups import ClassifierParameters
-from sklboost.estimators.parameters.survival import SurvivalParameters
+from sklboost.estimators.parameters.boosters import ClassifierParameters
+from sklboost.estimators.parameters.kinds import (
+    DistributionParameters,
+    RankerParameters,
+    SurvivalParameters,
+)
 from tests.conftest import ROOT
 
 TABLE = ROOT / "docs" / "reference" / "parameters.md"
 MOVING = ROOT / "docs" / "moving"
 OURS = {}
-for group in (ClassifierParameters, DistributionParameters, LambdaParameters, SurvivalParameters):
+for group in (ClassifierParameters, DistributionParameters, RankerParameters, SurvivalParameters):
     for own in fields(group):
         OURS.setdefault(own.name, own.default)  # a later group has some defaults of its own
 COLUMNS = ("XGBoost", "LightGBM", "CatBoost", "HistGradientBoosting")

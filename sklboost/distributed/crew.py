@@ -20,7 +20,7 @@ from sklboost.distributed.messages import STREAM, LostPeerError, Peers, StoppedE
 
 READY = 0  # the number of the reply that a machine gives unasked, when it has its thread
 
-_SEATS = "sklboost-seats"  # the extension of a worker that has its seats by training
+_THREADS = "sklboost-threads"  # the extension of a worker: its threads, by training
 _GLANCE = 0.2  # seconds from one look at the task to the next
 _POLL = 1.0  # seconds after which the client hears that a machine is busy
 _MOMENT = 0.02  # seconds until the client hears that a worker has no such machine
@@ -37,8 +37,8 @@ class Reply(NamedTuple):
     value: Any  # the result; the error; the status of a worker; why it is lost
 
 
-class Seat:
-    """A machine on a worker.
+class WorkerThread:
+    """The thread of a machine on a worker: it does what the client asks for, call by call.
 
     Made, and watched, on the event loop of the worker.
 
@@ -70,7 +70,7 @@ class Seat:
         self._watching = asyncio.ensure_future(self._watch())
 
     def ask(self, number: int, function: Callable[..., Any], arguments: Sequence[Any]) -> None:
-        """Have the thread call ``function(seat, *arguments)`` when it has done what it does."""
+        """Have the thread call ``function(thread, *arguments)`` when it has done what it does."""
         self._calls.put((number, function, arguments))
 
     async def reply(self, number: int) -> Reply:
@@ -103,7 +103,7 @@ class Seat:
         self.stopped = True
         if self.peers is not None:
             self.peers.stop()
-        self.ask(-1, Seat.stop, ())  # the thread may wait for a call
+        self.ask(-1, WorkerThread.stop, ())  # the thread may wait for a call
 
     def _tell(self, function: Callable[..., object], *arguments: object) -> None:
         with suppress(RuntimeError):  # the loop has ended, and with it the worker
@@ -131,7 +131,7 @@ class Seat:
             await asyncio.sleep(_GLANCE)
         self.stop()
         await self.ended.wait()
-        del worker.extensions[_SEATS][training]
+        del worker.extensions[_THREADS][training]
 
 
 _STOPPED = Reply("error", StoppedError("the training was stopped"))
@@ -140,29 +140,29 @@ _STOPPED = Reply("error", StoppedError("the training was stopped"))
 # --- what the client has workers do --------------------------------------------------------------
 
 
-def work(training: str, rank: int, addresses: Sequence[str]) -> None:
-    """Be the thread of a machine: a task."""
+def run(training: str, rank: int, addresses: Sequence[str]) -> None:
+    """Run the thread of a machine: a task."""
     worker = get_worker()
     key = worker.get_current_task()
     secede()
 
-    async def sit() -> Seat:
+    async def open_thread() -> WorkerThread:
         worker.handlers[STREAM] = _taker(worker)
-        seats = worker.extensions.setdefault(_SEATS, {})
-        seats[training] = seat = Seat(worker, key, training, rank, addresses)
-        return seat
+        threads = worker.extensions.setdefault(_THREADS, {})
+        threads[training] = thread = WorkerThread(worker, key, training, rank, addresses)
+        return thread
 
-    asyncio.run_coroutine_threadsafe(sit(), worker.loop.asyncio_loop).result().run()
-
-
-def bring(training: str, number: int, make: Callable[..., Any], *arguments: object) -> None:
-    """Have a machine made of what Dask brings: a task, whose arguments are results of others."""
-    seat = _seat(get_worker(), training)
-    if seat is not None:
-        seat.ask(number, build, (make, *arguments))
+    asyncio.run_coroutine_threadsafe(open_thread(), worker.loop.asyncio_loop).result().run()
 
 
-async def attend(
+def deliver(training: str, number: int, make: Callable[..., Any], *arguments: object) -> None:
+    """Have a machine made of what Dask delivers: a task, whose arguments are results of others."""
+    thread = _thread_of(get_worker(), training)
+    if thread is not None:
+        thread.ask(number, build, (make, *arguments))
+
+
+async def poll(
     training: str,
     number: int,
     function: Callable[..., Any] | None = None,
@@ -171,18 +171,18 @@ async def attend(
 ) -> Reply:
     """Ask a machine to call a function, if there is one, and return the reply to that call."""
     assert dask_worker is not None  # Client.run names itself so
-    seat = _seat(dask_worker, training)
-    if seat is None:
+    thread = _thread_of(dask_worker, training)
+    if thread is None:
         await asyncio.sleep(_MOMENT)
         return _status("absent", dask_worker)
     if function is not None:
-        seat.ask(number, function, arguments)
-    return await seat.reply(number)
+        thread.ask(number, function, arguments)
+    return await thread.reply(number)
 
 
-def _seat(worker: Worker, training: str) -> Seat | None:
-    seat: Seat | None = worker.extensions.get(_SEATS, {}).get(training)
-    return seat
+def _thread_of(worker: Worker, training: str) -> WorkerThread | None:
+    thread: WorkerThread | None = worker.extensions.get(_THREADS, {}).get(training)
+    return thread
 
 
 def _status(kind: Literal["busy", "absent"], worker: Worker) -> Reply:
@@ -193,10 +193,10 @@ def _taker(worker: Worker) -> Callable[..., Any]:
     """Return what a worker does with a connection that another machine offers."""
 
     async def take(comm: Comm, training: str, rank: int) -> Status:
-        seat = _seat(worker, training)
-        if seat is not None and not seat.ended.is_set():
-            seat.comms[rank] = comm
-            await seat.ended.wait()
+        thread = _thread_of(worker, training)
+        if thread is not None and not thread.ended.is_set():
+            thread.comms[rank] = comm
+            await thread.ended.wait()
         comm.abort()
         return Status.dont_reply
 
@@ -217,35 +217,35 @@ def _portable(error: BaseException, address: str) -> BaseException:
 # --- what the client asks of a machine -----------------------------------------------------------
 
 
-def connect(seat: Seat) -> None:
+def connect(thread: WorkerThread) -> None:
     """Connect a machine to the others."""
     opening = asyncio.run_coroutine_threadsafe(
-        open_peers(*seat.place, seat.comms), seat.place[0].loop.asyncio_loop
+        open_peers(*thread.place, thread.comms), thread.place[0].loop.asyncio_loop
     )
     while not opening.done():
-        if seat.stopped:
+        if thread.stopped:
             opening.cancel()
             raise StoppedError("the training was stopped")
         with suppress(TimeoutError):
             opening.exception(_GLANCE)
-    seat.peers = opening.result()
-    if seat.stopped:
-        seat.peers.stop()
+    thread.peers = opening.result()
+    if thread.stopped:
+        thread.peers.stop()
 
 
-def build(seat: Seat, make: Callable[..., Any], *arguments: object) -> None:
+def build(thread: WorkerThread, make: Callable[..., Any], *arguments: object) -> None:
     """Make the object of a machine."""
-    seat.machine = make(seat.peers, *arguments)
+    thread.machine = make(thread.peers, *arguments)
 
 
-def call(seat: Seat, method: str, *arguments: object) -> object:
+def call(thread: WorkerThread, method: str, *arguments: object) -> object:
     """Call a method of the object."""
-    return getattr(seat.machine, method)(*arguments)
+    return getattr(thread.machine, method)(*arguments)
 
 
-def count(seat: Seat) -> dict[str, tuple[int, int]]:
+def count(thread: WorkerThread) -> dict[str, tuple[int, int]]:
     """Return the messages and bytes that the machine sent, by phase."""
-    peers = seat.peers
+    peers = thread.peers
     assert peers is not None
     return {phase: (peers.n_messages[phase], n_bytes) for phase, n_bytes in peers.n_bytes.items()}
 
@@ -415,7 +415,7 @@ class Crew:
     async def _start(self, make: Callable[..., Any], arguments: Sequence[Sequence[Any]]) -> None:
         machines, addresses = self._machines, [machine.address for machine in self._machines]
         for machine in machines:
-            self._submit(machine, "seat", work, machine.rank, addresses)
+            self._submit(machine, "thread", run, machine.rank, addresses)
         await self._ask(READY)
         await self._ask_new(connect)
         self._number += 1
@@ -452,7 +452,7 @@ class Crew:
             sent = [await self._sent(machine.address, argument) for argument in arguments]
         except (OSError, KeyError) as error:  # the latter if it is lost already
             return Reply("closed", f"{machine.address} took no data: {error}")
-        self._submit(machine, "delivery", bring, question[1], make, *sent)
+        self._submit(machine, "delivery", deliver, question[1], make, *sent)
         return await self._reply(machine, question)
 
     async def _sent(self, address: str, argument: Any) -> Any:
@@ -520,7 +520,7 @@ class Crew:
     async def _reply(self, machine: _Machine, question: tuple[Any, ...]) -> Reply:
         """Return the reply of a machine to a call, when there is one or will be none.
 
-        The question is what `attend` takes: training, number, function and its arguments.
+        The question is what `poll` takes: training, number, function and its arguments.
         """
         address, number = machine.address, question[1]
         patience = monotonic() + self.silence
@@ -545,7 +545,7 @@ class Crew:
     async def _answer(self, address: str, question: tuple[Any, ...]) -> Reply:
         """Return what a worker says of its machine now."""
         running = self._client.run(
-            attend, *question, workers=[address], on_error="return", asynchronous=True
+            poll, *question, workers=[address], on_error="return", asynchronous=True
         )
         try:
             (answer,) = (await asyncio.wait_for(running, self.silence)).values()

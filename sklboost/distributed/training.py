@@ -1,9 +1,9 @@
 """The rounds of a training on several machines: on each machine, and as the client has them."""
 
 import pickle
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from functools import partial
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from sklboost.data.features import fill_columns
 from sklboost.data.raw_values import read_only
 from sklboost.distributed.crew import Crew, LostWorkersError
 from sklboost.distributed.exchange import Exchange, Growth
-from sklboost.distributed.features import assemble
+from sklboost.distributed.features import ClusterBins, assemble
 from sklboost.distributed.messages import Peers
 from sklboost.engine.model import Trees
 from sklboost.engine.parallel import ThreadTeam
@@ -30,50 +30,28 @@ from sklboost.tree.predict.trees import join_trees, no_trees, take_trees, write_
 
 
 class Work(NamedTuple):
-    """What all machines of a training are told.
-
-    Attributes
-    ----------
-    binning : Binning
-    loss, params, rules, seed, sampling_seed, keep_pruned
-        As in BoostingTask.
-    n_samples : int
-        Rows of all machines.
-    weight_scale : WeightScale
-        Of all rows.
-    n_at_once : int
-        Rounds that may be done in one call.
-    trees : Trees
-        Those that are finished; they are not in the raw scores that machines are given.
-    """
+    """The work of all machines of a training."""
 
     binning: Binning
+    # as in BoostingTask
     loss: Loss
     params: TreeParams
     rules: FeatureRules
     seed: int
     sampling_seed: int
     keep_pruned: bool
-    n_samples: int
-    weight_scale: WeightScale
-    n_at_once: int
-    trees: Trees
+    n_samples: int  # rows of all machines
+    weight_scale: WeightScale  # of all rows
+    n_at_once: int  # rounds that may be done in one call
+    trees: Trees  # finished ones; they are not in the raw scores that machines are given
 
 
 class OwnRows(NamedTuple):
-    """The rows of a machine: whole blocks of 4,096 of all rows, and perhaps the last one.
+    """The rows of a machine: whole blocks of 4,096 of all rows, and perhaps the last one."""
 
-    Attributes
-    ----------
-    blocks : ndarray of int64, shape (n_blocks,)
-        Their numbers, increasing.
-    bins : ndarray of uint8 or uint16, shape (n_own_rows, n_features)
-    y, weight, sample_weight, raw_score
-        As in BoostingTask; `raw_score` without the trees of this training.
-    """
-
-    blocks: np.ndarray
-    bins: np.ndarray
+    blocks: np.ndarray  # int64, their numbers, increasing
+    bins: np.ndarray  # uint8 or uint16, shape (n_own_rows, n_features)
+    # as in BoostingTask; the raw scores without the trees of this training
     y: np.ndarray
     weight: np.ndarray
     sample_weight: np.ndarray
@@ -156,45 +134,13 @@ def _task_of(work: Work, rows: OwnRows, matrix: TrainingBins, exchange: Exchange
 _MOST_LOSSES = 5
 
 
-class PlacedBins(Protocol):
-    """The bins of all rows, which are on the workers of a cluster: ``ClusterBins``."""
-
-    cuts: BinCuts
-    has_missing: np.ndarray
-
-    def place(self, workers: Sequence[str]) -> dict[str, tuple[Any, ...]]:
-        """Return for each worker that has rows its blocks, and what their bins are made of."""
-
-
-class Workers(Protocol):
-    """Objects on workers that are called all at once."""
-
-    def workers(self) -> dict[str, int]:
-        """Return the addresses of workers, at least one, and how many threads each has.
-
-        It waits for one; where there is none for long, it raises an error.
-        """
-
-    def start(self, make: Callable[..., Any], arguments: Mapping[str, tuple[Any, ...]]) -> None:
-        """Make an object on each worker."""
-
-    def call(self, method: str, *arguments: Any) -> list[Any]:
-        """Call a method of all objects; return the results."""
-
-    def traffic(self) -> list[dict[str, tuple[int, int]]]:
-        """Return what each object has sent."""
-
-    def stop(self) -> None:
-        """Free what is on the workers."""
-
-
 class ClusterRounds:
     """Grows the trees of a training on the workers of a cluster: a ``TreeGrower``.
 
     Parameters
     ----------
     crew : Crew
-    bins : PlacedBins
+    bins : ClusterBins
     lost : type of exception
         What the crew raises if a worker is gone.
     team : ThreadTeam
@@ -217,8 +163,8 @@ class ClusterRounds:
 
     def __init__(
         self,
-        crew: Workers,
-        bins: PlacedBins,
+        crew: Crew,
+        bins: ClusterBins,
         lost: type[Exception],
         team: ThreadTeam,
         task: BoostingTask,
@@ -227,9 +173,7 @@ class ClusterRounds:
         self.team = team
         self._crew, self._bins, self._lost = crew, bins, lost
         self._task = task._replace(y=np.atleast_2d(task.y))
-        self._binning = Binning(
-            *(bins.cuts, bins.has_missing, 0, None, None, np.nan),
-        )
+        self._binning = Binning(bins.cuts, bins.has_missing, 0, None, None, np.nan)
         # as many rounds as a call may do: machines have less to do than one alone
         calls = plan_calls(task, (limits[1], limits[1]))
         self.n_at_once = calls.n_at_once
@@ -244,7 +188,7 @@ class ClusterRounds:
     def grow(self, start: int, stop: int, params: TreeParams) -> Iterator[Trees]:
         """Do the rounds ``[start, stop)``, at most `n_at_once`; yield as many trees as fit `grown`.
 
-        That are all, unless a round has very many parallel trees.
+        `grown` holds all of them, unless a round has very many parallel trees.
         """
         trees = self._call("run", start, stop, params)[0]
         self._finished.append(trees)
@@ -315,9 +259,9 @@ class ClusterRounds:
             trees=join_trees(self._finished),
         )
         # an array, which goes to a worker by itself if it is large, as the cuts of wide data are
-        told = np.frombuffer(pickle.dumps(work), dtype=np.uint8)
+        pickled_work = np.frombuffer(pickle.dumps(work), dtype=np.uint8)
         arguments = {
-            worker: (told, workers[worker], *self._arrays_of(part[0]), *part)
+            worker: (pickled_work, workers[worker], *self._arrays_of(part[0]), *part)
             for worker, part in placed.items()
         }
         self._crew.start(make_machine, arguments)
@@ -344,7 +288,7 @@ def rows_of(blocks: np.ndarray, n_samples: int) -> np.ndarray:
 
 def make_machine(  # noqa: PLR0913, arrays that are sent one by one
     peers: Peers,
-    told: np.ndarray,
+    pickled_work: np.ndarray,
     n_threads: int,
     y: np.ndarray,
     weight: np.ndarray,
@@ -355,13 +299,13 @@ def make_machine(  # noqa: PLR0913, arrays that are sent one by one
 ) -> Machine:
     """Put the rows of a machine together, and make it; called on its worker.
 
-    `told` is a pickled :class:`~sklboost.distributed.training.Work`.
+    `pickled_work` is a pickled :class:`~sklboost.distributed.training.Work`.
     """
     bins = assemble(blocks, *pieces)
     # copies: what was sent is read-only, and kernels know these as writable
     y, weight, sample_weight = (np.array(values) for values in (y, weight, sample_weight))
     rows = OwnRows(blocks, bins, y, weight, sample_weight, np.array(raw_score))
-    return Machine(peers, pickle.loads(told.data), rows, n_threads)
+    return Machine(peers, pickle.loads(pickled_work.data), rows, n_threads)
 
 
 def bin_on_cluster(

@@ -23,9 +23,9 @@ from sklboost.estimators.input.arguments import FitArguments
 from sklboost.estimators.input.feature_names import read_signs
 from sklboost.estimators.input.features import features
 from sklboost.estimators.input.target_kinds import RegressionTargets, Targets
+from sklboost.estimators.parameters.boosters import Parameters
 from sklboost.estimators.parameters.docstrings import methods_documented
-from sklboost.estimators.parameters.groups import Parameters
-from sklboost.estimators.parameters.names import ChecksNames, methods_checked
+from sklboost.estimators.parameters.names import methods_checked
 from sklboost.estimators.predict.by_partitions import by_partitions
 from sklboost.estimators.predict.explaining import ExplainingMixin
 from sklboost.estimators.predict.fitted_model import (
@@ -59,7 +59,6 @@ class BaseBooster(
     XGBoostNamesMixin,
     CallbackSupportMixin,
     Parameters,
-    ChecksNames,
     RemembersVersion,
     BaseEstimator,
     metaclass=ABCMeta,

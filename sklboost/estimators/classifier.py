@@ -16,14 +16,14 @@ from sklboost.estimators.input.target_kinds import (
     LabelTargets,
 )
 from sklboost.estimators.input.targets import places_among
+from sklboost.estimators.parameters.boosters import ClassifierParameters
 from sklboost.estimators.parameters.docstrings import documented
-from sklboost.estimators.parameters.groups import ClassifierParameters
 from sklboost.estimators.predict.by_partitions import by_partitions, from_raw_scores
 from sklboost.estimators.predict.fitted_model import FittedModel
 from sklboost.objectives.loss import by_rows
 
 
-@documented
+@documented(init=False)
 class XGBClassifierLite(ClassifierParameters, ClassifierMixin, BaseBooster):
     """Gradient boosted classification trees: log loss for two classes, softmax for more.
 

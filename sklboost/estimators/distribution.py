@@ -9,14 +9,14 @@ from sklboost.data.frames import read_values
 from sklboost.estimators.input.target_kinds import DistributionTargets
 from sklboost.estimators.input.targets import validation_targets
 from sklboost.estimators.input.weights import row_weights
-from sklboost.estimators.parameters.distributions import DistributionParameters
 from sklboost.estimators.parameters.docstrings import documented
+from sklboost.estimators.parameters.kinds import DistributionParameters
 from sklboost.estimators.parameters.rules import is_finite
 from sklboost.estimators.predict.by_partitions import by_partitions, from_raw_scores
 from sklboost.estimators.regressor import XGBRegressorLite
 
 
-@documented
+@documented(init=False)
 class XGBDistributionLite(DistributionParameters, XGBRegressorLite):
     """Gradient boosted distributions: all parameters of a distribution, by natural gradients.
 

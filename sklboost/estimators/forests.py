@@ -7,11 +7,11 @@ trees.
 
 from sklboost.estimators.classifier import XGBClassifierLite
 from sklboost.estimators.parameters.docstrings import documented
-from sklboost.estimators.parameters.forests import ForestClassifierParameters, ForestParameters
+from sklboost.estimators.parameters.kinds import ForestClassifierParameters, ForestParameters
 from sklboost.estimators.regressor import XGBRegressorLite
 
 
-@documented
+@documented(init=False)
 class XGBRFRegressorLite(ForestParameters, XGBRegressorLite):
     """Random forest of regression trees, with XGBoost's parameter names and defaults.
 
@@ -44,7 +44,7 @@ class XGBRFRegressorLite(ForestParameters, XGBRegressorLite):
     _is_forest = True
 
 
-@documented
+@documented(init=False)
 class XGBRFClassifierLite(ForestClassifierParameters, XGBClassifierLite):
     """Random forest of classification trees, with XGBoost's parameter names and defaults.
 

@@ -9,15 +9,15 @@ from sklboost.estimators.input.arguments import FitArguments
 from sklboost.estimators.input.queries import RankingTargets, read_given, read_sets
 from sklboost.estimators.input.weights import row_weights
 from sklboost.estimators.parameters.docstrings import documented
+from sklboost.estimators.parameters.kinds import RankerParameters
 from sklboost.estimators.parameters.names import checks_arguments
-from sklboost.estimators.parameters.ranking import RankerParameters
 from sklboost.estimators.parameters.rules import value_of
 from sklboost.estimators.predict.by_partitions import from_raw_scores
 from sklboost.estimators.predict.fitted_model import FittedModel
 from sklboost.objectives.loss import by_rows
 
 
-@documented
+@documented(init=False)
 class XGBRankerLite(RankerParameters, BaseBooster):
     """Gradient boosted trees that put the documents of a query in order: LambdaMART.
 

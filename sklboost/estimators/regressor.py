@@ -10,13 +10,13 @@ from sklboost.estimators.base import BaseBooster
 from sklboost.estimators.input.arguments import score_arguments
 from sklboost.estimators.input.targets import check_columns, has_columns, read_columns
 from sklboost.estimators.input.weights import row_weights
+from sklboost.estimators.parameters.boosters import RegressorParameters
 from sklboost.estimators.parameters.docstrings import documented
-from sklboost.estimators.parameters.groups import RegressorParameters
 from sklboost.estimators.predict.by_partitions import from_raw_scores
 from sklboost.objectives.metrics import r2
 
 
-@documented
+@documented(init=False)
 class XGBRegressorLite(RegressorParameters, RegressorMixin, BaseBooster):
     """Gradient boosted regression trees.
 

@@ -10,8 +10,8 @@ from sklboost.estimators.input.arguments import FitArguments
 from sklboost.estimators.input.survival_targets import SurvivalTargets, read_survival, with_fields
 from sklboost.estimators.input.weights import row_weights
 from sklboost.estimators.parameters.docstrings import documented
+from sklboost.estimators.parameters.kinds import SurvivalParameters
 from sklboost.estimators.parameters.names import checks_arguments
-from sklboost.estimators.parameters.survival import SurvivalParameters
 from sklboost.estimators.predict.by_partitions import by_partitions, from_raw_scores
 from sklboost.estimators.predict.fitted_model import FittedModel
 from sklboost.estimators.predict.step_functions import step_functions
@@ -19,7 +19,7 @@ from sklboost.objectives.loss import by_rows
 from sklboost.objectives.metrics import concordance
 
 
-@documented
+@documented(init=False)
 class XGBSurvivalLite(SurvivalParameters, BaseBooster):
     """Gradient boosted trees for times until an event, some of which are censored.
 

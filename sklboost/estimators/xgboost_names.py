@@ -9,33 +9,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from sklboost.estimators.parameters.boosting import rounds_and_trees
+from sklboost.estimators.parameters.boosters import rounds_and_trees
 from sklboost.estimators.parameters.docstrings import methods_documented
+from sklboost.estimators.parameters.foreign_names import OTHER_ATTRIBUTES
 from sklboost.estimators.predict.fitted_model import HasFittedModel
 from sklboost.objectives.domains import SOFTMAX
-
-_NODES = "trees_to_dataframe() has the nodes, get_score() the importances, model_ the arrays"
-_BOOSTER = f"to_xgboost() makes one; {_NODES}"
-_AFTER_STOPPING = "it is known after early stopping only: set early_stopping_rounds"
-
-# What other libraries, or other estimators of this one, have: where it is.
-_ELSEWHERE = {
-    "get_booster": _BOOSTER,
-    "booster_": _NODES,
-    "estimators_": _NODES,
-    "get_xgb_params": "get_params() returns the parameters",
-    "best_iteration_": _AFTER_STOPPING,
-    "best_score_": _AFTER_STOPPING,
-    "coef_": "trees have no coefficients; shap_values(X) says what each feature adds to a row",
-    "decision_function": "predict(X, output_margin=True) returns raw scores",
-    "predict_proba": "a regressor predicts numbers; probabilities are for XGBClassifierLite",
-    "feature_names_in_": "only columns whose names are all strings give it",
-    "feature_name_": "it is feature_names_in_",
-    "n_features_": "it is n_features_in_",
-    "n_iter_": "it is n_estimators_",
-    "validation_score_": "evals_result_ has the metrics of every round",
-    "train_score_": "evals_result_ has the metrics of every round; of the training if X_val is X",
-}
 
 
 @methods_documented
@@ -108,6 +86,6 @@ class XGBoostNamesMixin(HasFittedModel):
             known = getattr(type(self), name, None)
             if isinstance(known, property):  # its own error, perhaps that nothing is fitted
                 return known.fget(self)
-            remedy = f": {_ELSEWHERE[name]}" if name in _ELSEWHERE else ""
+            remedy = f": {OTHER_ATTRIBUTES[name]}" if name in OTHER_ATTRIBUTES else ""
             text = f"{type(self).__name__!r} object has no attribute {name!r}{remedy}"
             raise AttributeError(text, name=name, obj=self)

@@ -6,7 +6,6 @@ The machine code of a wheel is made of what they need, and has nothing else.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import fields
 from functools import partial
 from itertools import product
 from typing import Any, get_type_hints
@@ -23,7 +22,7 @@ from sklboost.engine.structs import TreeParams
 from sklboost.estimators.classifier import XGBClassifierLite
 from sklboost.estimators.fit.check_loss import check_loss
 from sklboost.estimators.input.bins import bin_features
-from sklboost.estimators.parameters.boosting import LossParameters
+from sklboost.estimators.parameters.boosters import LOSS_DEFAULTS
 from sklboost.estimators.predict.fitted_model import fitted_model
 from sklboost.estimators.ranker import XGBRankerLite
 from sklboost.estimators.regressor import XGBRegressorLite
@@ -100,7 +99,7 @@ def steps() -> Iterator[tuple[str, Callable[[], object]]]:
 
 
 def _compile_losses() -> None:
-    parameters, y = {own.name: own.default for own in fields(LossParameters)}, np.ones((1, 1))
+    parameters, y = LOSS_DEFAULTS, np.ones((1, 1))
     for task, objectives in OBJECTIVES.items():
         for objective in objectives if task not in _OF_ALL_ROWS else ():
             loss = objective.make(3 if task == "multiclass" else 1, parameters)

@@ -75,14 +75,14 @@ def start(crew, *arguments):
 
 
 def _seats_of(dask_worker):
-    seats = dask_worker.extensions.get("sklboost-seats", {}).values()
-    return [(seat.place[2], seat.machine is None) for seat in seats]
+    worker_threads = dask_worker.extensions.get("sklboost-threads", {}).values()
+    return [(thread.place[2], thread.machine is None) for thread in worker_threads]
 
 
-def seats(crew):
+def worker_threads(crew):
     """Return the ranks of machines on all workers, and whether they have no object."""
     found = crew._client.run(_seats_of, on_error="ignore")
-    return sorted(seat for of_worker in found.values() for seat in of_worker)
+    return sorted(thread for of_worker in found.values() for thread in of_worker)
 
 
 def wait_until(condition, seconds=10):

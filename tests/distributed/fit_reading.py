@@ -10,7 +10,7 @@ from sklboost.estimators.input.arguments import FitArguments, computed
 from sklboost.estimators.input.features import feature_settings
 from sklboost.estimators.input.rows import training_rows
 from sklboost.estimators.input.target_kinds import RegressionTargets
-from sklboost.estimators.parameters.groups import Parameters
+from sklboost.estimators.parameters.boosters import Parameters
 
 
 def read(X, y=None, encodings=None, **given):

@@ -19,7 +19,7 @@ from sklearn.base import clone
 
 from sklboost import XGBRegressorLite
 from sklboost.distributed.crew import Crew, LostWorkersError
-from tests.distributed.crews import open_crew, seats, start, wait_until
+from tests.distributed.crews import open_crew, start, wait_until, worker_threads
 
 N_CALLS = 5
 YOUTH = 1.0  # seconds
@@ -95,7 +95,7 @@ def main() -> None:
             seconds.append(time.monotonic() - begin)
             assert seconds[-1] < LONGEST, "a training took too long"
             assert killer.is_alive() or done.is_set(), "nobody kills any more"
-        wait_until(lambda: seats(crew) == [])
+        wait_until(lambda: worker_threads(crew) == [])
     print(
         f"{len(log)} kills in {len(seconds)} trainings, all finished with the same bits, within "
         f"{max(seconds):.0f} s"

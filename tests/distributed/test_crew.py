@@ -11,7 +11,7 @@ from distributed import Status
 
 from sklboost.distributed.crew import Crew, LostSchedulerError, LostWorkersError
 from sklboost.distributed.messages import StoppedError
-from tests.distributed.crews import Recorder, open_crew, seats, start, wait_until
+from tests.distributed.crews import Recorder, open_crew, start, wait_until, worker_threads
 
 
 @pytest.fixture(scope="module", params=["inproc://", "tcp://"])
@@ -95,7 +95,7 @@ def test_the_error_of_one_machine_is_the_one_that_is_reported(crew, rank):
     (note,) = caught.value.__notes__
     assert f"On the worker {list(crew.workers())[rank]}" in note
     assert "raise error" in note
-    wait_until(lambda: seats(crew) == [])
+    wait_until(lambda: worker_threads(crew) == [])
 
 
 @by_tcp
@@ -111,7 +111,7 @@ def test_an_error_while_the_objects_are_made(crew):
         crew.start(divmod, dict.fromkeys(crew.workers(), (1, 2)))
     with pytest.raises(ZeroDivisionError):
         start(crew, crew._client.submit(lambda: 1 / 0))
-    wait_until(lambda: seats(crew) == [])
+    wait_until(lambda: worker_threads(crew) == [])
     assert start(crew).call("get_rank") == [0, 1, 2]
 
 
@@ -119,13 +119,13 @@ def test_a_stop_ends_machines_that_wait_and_frees_them(crew):
     start(crew)
     with ThreadPoolExecutor(1) as threads:
         call = threads.submit(crew.call, "wait_for_others", 1)
-        wait_until(lambda: seats(crew) == [(0, False), (1, False), (2, False)])
+        wait_until(lambda: worker_threads(crew) == [(0, False), (1, False), (2, False)])
         time.sleep(0.1)
         crew.stop()
         crew.stop()
         with pytest.raises(StoppedError, match="was stopped"):
             call.result(timeout=7)
-    wait_until(lambda: seats(crew) == [])
+    wait_until(lambda: worker_threads(crew) == [])
     with pytest.raises(StoppedError, match="start them first"):
         crew.call("get_rank")
 
@@ -146,7 +146,7 @@ def test_machines_talk_by_tls():
             assert crew.call("exchange", 2, n_bytes) == [sums] * 2
         with pytest.raises(KeyError, match="cause"):
             crew.call("fail", 1, KeyError("cause"))
-        wait_until(lambda: seats(crew) == [])
+        wait_until(lambda: worker_threads(crew) == [])
 
 
 def test_a_paused_worker_is_not_used_and_not_waited_for():

@@ -11,7 +11,7 @@ import pytest
 from distributed import Client
 
 from sklboost.distributed.crew import Crew, LostSchedulerError, LostWorkersError
-from tests.distributed.crews import open_crew, seats, start, wait_until
+from tests.distributed.crews import open_crew, start, wait_until, worker_threads
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +50,7 @@ def later():
 
 def check_recovery(crew):
     """Machines on those that are left do their work, and those of before are gone."""
-    wait_until(lambda: seats(crew) == [])
+    wait_until(lambda: worker_threads(crew) == [])
     start(crew)
     ranks = list(range(len(crew._machines)))
     assert crew.call("get_rank") == ranks
@@ -111,7 +111,7 @@ def test_ctrl_c_during_a_call(crew, later):
     later(0.4, os.kill, os.getpid(), signal.SIGINT)
     with pytest.raises(KeyboardInterrupt):
         crew.call("wait_for_others")
-    wait_until(lambda: seats(crew) == [], 2)
+    wait_until(lambda: worker_threads(crew) == [], 2)
     check_recovery(crew)
 
 
@@ -149,11 +149,11 @@ def process():
 
 def test_machines_end_when_their_client_is_killed(crew, process):
     crew.stop()
-    wait_until(lambda: seats(crew) == [])
+    wait_until(lambda: worker_threads(crew) == [])
     client, _ = process(run_client, crew._client.scheduler.address)
-    assert len(seats(crew)) >= 2
+    assert len(worker_threads(crew)) >= 2
     client.kill()
-    wait_until(lambda: seats(crew) == [])
+    wait_until(lambda: worker_threads(crew) == [])
 
 
 @pytest.mark.slow

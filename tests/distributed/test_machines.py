@@ -230,9 +230,9 @@ def test_a_failed_exchange_ends_the_training(monkeypatch):
 def test_all_that_may_be_large_is_sent_as_arrays(monkeypatch):
     class WatchingCrew(ThreadCrew):
         def start(self, make, arguments):
-            for told, n_threads, *arrays, _bins in arguments.values():
+            for pickled_work, n_threads, *arrays, _bins in arguments.values():
                 assert n_threads == 1
-                assert all(isinstance(array, np.ndarray) for array in (told, *arrays))
+                assert all(isinstance(array, np.ndarray) for array in (pickled_work, *arrays))
             super().start(make, arguments)
 
     model = XGBRegressorLite(n_estimators=1)

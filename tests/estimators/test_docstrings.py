@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 
 from sklboost import XGBClassifierLite, XGBRegressorLite, XGBRFClassifierLite, XGBRFRegressorLite
+from sklboost.estimators.parameters.boosters import Parameters
 from sklboost.estimators.parameters.docstrings import SHARED, documented
-from sklboost.estimators.parameters.groups import Parameters
 
 BOOSTERS = (XGBRegressorLite, XGBClassifierLite)
 FORESTS = (XGBRFRegressorLite, XGBRFClassifierLite)
@@ -49,7 +49,7 @@ def test_docstrings_of_old_and_new_compilers(indentation):
     """From Python 3.13 on they come without the indentation of the source."""
     lines = ["", "Attributes", "----------", "fit_report_", "own_ : int", "    Mine.", ""]
     text = "\n".join(["One.", *(indentation + line for line in lines)])
-    estimator = documented(type("Own", (Parameters,), {"__doc__": text}))
+    estimator = documented(init=False)(type("Own", (Parameters,), {"__doc__": text}))
     assert list(section(estimator, "Attributes")) == ["fit_report_", "own_"]
     assert list(section(estimator, "Parameters")) == list(inspect.signature(estimator).parameters)
     assert estimator.__doc__.startswith("One.\n\nParameters\n---")

@@ -17,9 +17,8 @@ from sklboost import (
     XGBRFClassifierLite,
     XGBRFRegressorLite,
 )
-from sklboost.estimators.parameters.aliases import ALIASES, OTHER_NAMES, WITHOUT_EFFECT
-from sklboost.estimators.parameters.boosting import ClassParameters
-from sklboost.estimators.parameters.groups import ClassifierParameters
+from sklboost.estimators.parameters.boosters import ClassifierParameters
+from sklboost.estimators.parameters.foreign_names import ALIASES, OTHER_NAMES, WITHOUT_EFFECT
 from sklboost.estimators.parameters.names import UnknownParameterError, read_names
 from sklboost.estimators.parameters.rules import names_of
 from tests.test_parameter_tables import COLUMNS, named, names_in, xgboost_names
@@ -143,7 +142,7 @@ def test_other_values_are_refused(name):
 
 
 def test_values_of_any_kind_are_refused():
-    assert set(IDLE) == set(WITHOUT_EFFECT) - set(names_of(ClassParameters))
+    assert set(IDLE) == set(WITHOUT_EFFECT) - set(names_of(ClassifierParameters))
     for name in IDLE:
         with pytest.raises(UnknownParameterError, match=name):
             XGBRegressorLite(**{name: np.zeros(3)})

@@ -1,7 +1,7 @@
 """What signatures show of the estimators: to Python, type checkers and editors."""
 
 import inspect
-import runpy
+import re
 from types import NoneType
 from typing import get_type_hints
 
@@ -17,7 +17,6 @@ from sklboost import (
     XGBRFRegressorLite,
     XGBSurvivalLite,
 )
-from tests.conftest import ROOT
 
 ESTIMATORS = [
     XGBRegressorLite,
@@ -40,20 +39,13 @@ model.predict([[1.0]], iteration_rnge=None)
 """
 FOUND = {
     3: 'Revealed type is "sklboost.estimators.classifier.XGBClassifierLite"',
-    4: 'Revealed type is "int"',
+    4: 'Revealed type is "int | None"',
     5: 'Revealed type is "sklboost.estimators.classifier.XGBClassifierLite"',
     6: 'Unexpected keyword argument "max_dpth" for "XGBClassifierLite"',
     7: 'Argument "n_estimators" to "XGBRFRegressorLite" has incompatible type "str"',
     8: 'Unexpected keyword argument "sample_wieght" for "fit"',
     9: 'Unexpected keyword argument "iteration_rnge" for "predict"',
 }
-
-
-def test_the_stubs_are_those_of_the_parameters():
-    written = runpy.run_path(str(ROOT / ".ci" / "write_stub.py"))["stubs"]()
-    assert len(written) == 5
-    for path, text in written.items():
-        assert path.read_text("utf-8") == text, "run .ci/write_stub.py"
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)
@@ -79,19 +71,24 @@ def test_the_constructor_s_signature(estimator):
 @pytest.mark.slow
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 def test_editors_show_the_same(estimator):
-    """jedi, which completes in IPython and in many editors, reads the source."""
+    """jedi, which completes in many editors, reads the source."""
     name = estimator.__name__
     begin = f"from sklboost import {name}\n"
     (signature,) = jedi.Script(f"{begin}{name}(").get_signatures()
-    shown = [parameter.to_string() for parameter in signature.params]
+    # of a parameter that is declared anew jedi shows both, the last is right; and unused ones
+    shown = {parameter.name: parameter.to_string() for parameter in signature.params}
     expected = inspect.signature(estimator).parameters
-    assert [parameter.name for parameter in signature.params] == list(expected)
-    for text, name_ in zip(shown, expected, strict=True):
-        default = expected[name_].default
-        assert text.startswith(f"{name_}: ")
-        quoted = f'"{default}"' if isinstance(default, str) else repr(default)
-        assert text.endswith(f"={'np.nan' if name_ == 'missing' else quoted}")
-    assert "max_depth: int | None=6" in shown
+    assert set(shown) >= set(expected)
+    for name_, parameter in expected.items():
+        quoted = repr(parameter.default).replace("'", '"')
+        default = "np.nan" if name_ == "missing" else quoted
+        assert re.match(
+            rf"{name_}: .*=parameter\(\s*default={re.escape(default)},?\s*[\w)]", shown[name_], re.S
+        )
+    assert shown["max_depth"].startswith("max_depth: int | None=parameter(")
+    live = jedi.Interpreter("estimator(", [{"estimator": estimator}])  # as in IPython
+    (of_object,) = live.get_signatures()
+    assert "max_depth: int | None=6" in of_object.to_string()
     completions = [one.name for one in jedi.Script(f"{begin}{name}(max_").complete()]
     assert "max_depth=" in completions
     for method in ("fit", "predict"):

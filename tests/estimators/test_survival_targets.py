@@ -8,7 +8,7 @@ from numpy.testing import assert_array_equal
 
 from sklboost import XGBSurvivalLite, survival_targets
 from sklboost.estimators.input.survival_targets import SurvivalTargets, read_survival, with_fields
-from sklboost.estimators.parameters.survival import SurvivalParameters
+from sklboost.estimators.parameters.kinds import SurvivalParameters
 
 pytestmark = pytest.mark.interpreted
 

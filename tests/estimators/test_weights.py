@@ -15,7 +15,7 @@ from sklboost.estimators.input.weights import (
     multiply_weights,
     prior_shift,
 )
-from sklboost.estimators.parameters.boosting import ClassParameters
+from sklboost.estimators.parameters.boosters import ClassifierParameters
 from sklboost.estimators.parameters.rules import check_parameters
 from sklboost.objectives.losses.classes import LogLoss, Softmax
 
@@ -89,21 +89,21 @@ def test_rules_of_the_parameters(value):
     with pytest.raises(
         ValueError, match=r"^class_weight=\{0: .*must be None, 'balanced' or a dict"
     ):
-        check_parameters(ClassParameters, {"class_weight": {0: value, 1: 1}})
+        check_parameters(ClassifierParameters, {"class_weight": {0: value, 1: 1}})
     with pytest.raises(ValueError, match=r"^scale_pos_weight=.* a finite number > 0"):
-        check_parameters(ClassParameters, {"scale_pos_weight": value})
+        check_parameters(ClassifierParameters, {"scale_pos_weight": value})
 
 
 def test_rules_of_other_kinds():
     check_parameters(
-        ClassParameters,
+        ClassifierParameters,
         {"class_weight": "balanced", "scale_pos_weight": 2, "calibrated_prior": True},
     )
     check_parameters(
-        ClassParameters, {"class_weight": {"a": np.float32(2)}, "calibrated_prior": np.False_}
+        ClassifierParameters, {"class_weight": {"a": np.float32(2)}, "calibrated_prior": np.False_}
     )
     with pytest.raises(ValueError, match=r"^class_weight="):
-        check_parameters(ClassParameters, {"class_weight": np.ones(2)})
+        check_parameters(ClassifierParameters, {"class_weight": np.ones(2)})
 
 
 def test_weights_of_rows():

@@ -1,7 +1,6 @@
 """What every loss must pass. They come from the registry, so a new one is tested by itself."""
 
 import pickle
-from dataclasses import fields
 from typing import NamedTuple
 
 import numpy as np
@@ -9,7 +8,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from sklboost import XGBClassifierLite, XGBRegressorLite
-from sklboost.estimators.parameters.boosting import LossParameters
+from sklboost.estimators.parameters.boosters import LOSS_DEFAULTS
 from sklboost.objectives.domains import NOT_NEGATIVE, check_domain
 from sklboost.objectives.loss import Loss, RowLoss
 from sklboost.objectives.registry import OBJECTIVES
@@ -17,7 +16,7 @@ from tests.objectives.training import derivatives_in_training
 
 NO_WEIGHT, NO_SCORES = np.empty(0), np.empty((0, 0))
 N_CLASSES = 3
-DEFAULTS = {own.name: own.default for own in fields(LossParameters)}
+DEFAULTS = LOSS_DEFAULTS
 # Beside the defaults, for the losses that have these parameters.
 OTHERS = {
     "quantile_alpha": [[0.9, 0.1, 0.5]],

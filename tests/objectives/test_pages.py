@@ -1,11 +1,10 @@
 """The pages that tell users which losses and metrics there are, against the registry."""
 
 import re
-from dataclasses import fields
 
 import pytest
 
-from sklboost.estimators.parameters.boosting import LossParameters
+from sklboost.estimators.parameters.boosters import LOSS_DEFAULTS
 from sklboost.objectives.registry import METRICS, OBJECTIVES, TASK_WORDS
 from tests.conftest import ROOT
 
@@ -36,7 +35,7 @@ def test_the_table_has_all_losses_with_all_names_and_the_defaults_of_parameters(
     assert {cells[0].strip("`"): words(cells[4]) for cells in rows} == {
         own.name: list(own.aliases) for own in OBJECTIVES[task]
     }
-    defaults = {own.name: own.default for own in fields(LossParameters)}
+    defaults = LOSS_DEFAULTS
     shown = {cells[0].strip("`"): cells[3] for cells in rows}
     for objective in OBJECTIVES[task]:
         parameter = getattr(objective.make(3, defaults), "parameter", "")

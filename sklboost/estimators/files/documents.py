@@ -19,7 +19,7 @@ from sklboost.estimators.input.target_kinds import (
     RegressionTargets,
     Targets,
 )
-from sklboost.estimators.parameters.boosting import LossParameters
+from sklboost.estimators.parameters.boosters import Parameters
 from sklboost.estimators.parameters.rules import as_read, check_parameters
 from sklboost.estimators.predict.fitted_model import TrainedModel, trained_model
 from sklboost.files.sections import Section, plain_number
@@ -174,9 +174,9 @@ def read_loss(section: Section, targets: Targets, n_outputs: int) -> Loss:
     most = max([1, *map(len, lists.values())])
     if most * targets.size > n_outputs:
         given.fail(f"{most} values for each of {targets.size} targets are not {n_outputs} outputs")
-    group: type = LossParameters
+    group: type = Parameters
     if targets.task == "survival":
-        from sklboost.estimators.parameters.survival import SurvivalParameters
+        from sklboost.estimators.parameters.kinds import SurvivalParameters
 
         group = SurvivalParameters
     try:

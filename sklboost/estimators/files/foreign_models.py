@@ -17,13 +17,12 @@ from sklboost.estimators.input.target_kinds import (
     RegressionTargets,
     Targets,
 )
-from sklboost.estimators.parameters.boosting import (
-    BoostingParameters,
-    LossParameters,
+from sklboost.estimators.parameters.boosters import (
+    ClassifierParameters,
+    Parameters,
     rounds_and_trees,
 )
-from sklboost.estimators.parameters.forests import ForestParameters
-from sklboost.estimators.parameters.groups import ClassifierParameters
+from sklboost.estimators.parameters.kinds import ForestParameters
 from sklboost.estimators.parameters.rules import check_parameters, names_of
 from sklboost.estimators.predict.fitted_model import FittedModel, TrainedModel
 from sklboost.files.documents import parse_document, read_bytes, write_ubjson
@@ -71,8 +70,7 @@ def meaning_of(fitted: FittedModel) -> Meaning:
 
 # What predictions and their derivations depend on.
 _NEEDED = {
-    *names_of(LossParameters),
-    *names_of(BoostingParameters),
+    *names_of(Parameters, "preset", "focal_gamma"),
     *("multi_strategy", "missing", "reg_lambda", "reg_alpha"),
 }
 

@@ -1,7 +1,6 @@
 """``check_loss``: a look at the derivatives of a loss before training uses them."""
 
 from collections.abc import Callable
-from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -9,7 +8,7 @@ from sklearn.utils import check_array
 
 from sklboost.estimators.input.arguments import row_values
 from sklboost.estimators.input.user_warnings import warn_user
-from sklboost.estimators.parameters.boosting import LossParameters
+from sklboost.estimators.parameters.boosters import LOSS_DEFAULTS
 from sklboost.objectives.custom import FunctionLoss, compare_derivatives, values_by_rows
 from sklboost.objectives.loss import Loss, by_rows
 from sklboost.objectives.registry import find_objective, make_loss
@@ -125,7 +124,7 @@ def _loss_of(
     if callable(loss) and not isinstance(loss, type):
         size = len(targets) if n_outputs is None else n_outputs
         return FunctionLoss(loss, "regression" if size == len(targets) else "multiclass", size)
-    known = {field.name: field.default for field in fields(LossParameters)}
+    known = LOSS_DEFAULTS
     unknown = parameters.keys() - known.keys()
     if unknown:
         raise TypeError(f"check_loss has no parameters {sorted(unknown)}")

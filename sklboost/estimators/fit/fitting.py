@@ -27,7 +27,7 @@ from sklboost.estimators.fit.reading import FitTask, drops_rounds, tree_settings
 from sklboost.estimators.input.feature_names import name_text
 from sklboost.estimators.input.rows import Rows
 from sklboost.estimators.input.weights import warn_of_small_weights
-from sklboost.estimators.parameters.groups import Parameters
+from sklboost.estimators.parameters.boosters import Parameters
 from sklboost.estimators.predict.fitted_model import (
     FittedModel,
     TrainedModel,
@@ -53,7 +53,7 @@ def train(task: FitTask) -> dict[str, Any]:
         if before_refit is not None:
             first = task._replace(continued=replace(continued, model=before_refit))
     n_times = parameters.n_estimators
-    n_threads = n_threads_for(parameters.n_jobs, rows.X.size, VALUES_PER_THREAD, n_times)
+    n_threads = n_threads_for(parameters.n_jobs, rows.X.size, VALUES_PER_THREAD, n_times)  # type: ignore[arg-type]
     with ThreadTeam(n_threads) as team:
         bins = bin_rows(team, rows, parameters)
         clock.lap("binning")
@@ -135,10 +135,10 @@ def bin_rows(team: ThreadTeam, rows: Rows, parameters: Parameters) -> Bins:
     X, max_bin = rows.X, parameters.max_bin
     if not isinstance(X, RemoteFeatures):
         team = team if X.size >= LEAST_SHARED_VALUES else ThreadTeam(1)
-        return Bins(*shared_bins(team, X, rows.weight, max_bin))
+        return Bins(*shared_bins(team, X, rows.weight, max_bin))  # type: ignore[arg-type]
     from sklboost.distributed.training import bin_on_cluster
 
-    return Bins(*bin_on_cluster(X, rows.weight, max_bin, parameters.n_jobs))
+    return Bins(*bin_on_cluster(X, rows.weight, max_bin, parameters.n_jobs))  # type: ignore[arg-type]
 
 
 # --- one training

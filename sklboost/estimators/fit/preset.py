@@ -173,7 +173,7 @@ def _trial_of(task: FitTask) -> FitTask:
     if "learning_rate" in task.free and not task.is_forest:
         settings |= {"learning_rate": _TRIAL_RATE, "n_estimators": _MOST_ROUNDS}
     elif "n_estimators" in task.free and not task.is_forest:
-        slower = max(1.0, _TRIAL_RATE / max(parameters.learning_rate, _SMALLEST_RATE))
+        slower = max(1.0, _TRIAL_RATE / max(parameters.learning_rate, _SMALLEST_RATE))  # type: ignore[operator, type-var]
         settings["n_estimators"] = int(_MOST_ROUNDS * slower)
     trial = task.with_settings(settings)
     seed = seeds(trial.parameters.random_state, is_sampling=True)
@@ -368,7 +368,7 @@ def _parts(data: FitTask) -> list[FitTask]:
 
 def _task(data: FitTask, rows: Rows, judges: tuple[str, Rows]) -> FitTask:
     """Return the task of a trial. Rows are held out by the user's weights, before this."""
-    if data.parameters.subsample < 1.0:
+    if data.parameters.subsample < 1.0:  # type: ignore[operator]
         rows = rows.repeat(data.loss)  # as in a fit: each is drawn on its own
     rows, (name, held_out) = weigh_classes(rows, data.targets), judges
     validation = {name: weigh_classes(held_out, data.targets)}
@@ -484,7 +484,7 @@ def _steps(task: FitTask, outcome: Outcome, n_scores: int) -> dict[str, Choice]:
     if "learning_rate" not in free:
         chosen = {"n_estimators": Choice(n_rounds, best)}
     elif "n_estimators" not in free:
-        rate = min(_LARGEST_RATE, rate * n_rounds / min(task.n_rounds, in_time))
+        rate = min(_LARGEST_RATE, rate * n_rounds / min(task.n_rounds, in_time))  # type: ignore[operator]
         chosen = {"learning_rate": Choice(rate, best)}
     else:
         # how much smaller the steps are than those of the trials; larger for want of time
@@ -496,6 +496,6 @@ def _steps(task: FitTask, outcome: Outcome, n_scores: int) -> dict[str, Choice]:
         why = "smaller steps are better, but slower" if finer >= 1.0 else "for want of time"
         chosen = {
             "n_estimators": Choice(max(1, int(finer * n_rounds)), best),
-            "learning_rate": Choice(rate / finer, why),
+            "learning_rate": Choice(rate / finer, why),  # type: ignore[operator]
         }
     return {name: choice for name, choice in chosen.items() if name in free}

@@ -36,15 +36,13 @@ from sklboost.estimators.input.rows import (
 from sklboost.estimators.input.target_kinds import ClassTargets, Targets
 from sklboost.estimators.input.targets import listed, places_among
 from sklboost.estimators.input.user_warnings import warn_user
-from sklboost.estimators.parameters.boosting import BoostingParameters, rounds_and_trees
-from sklboost.estimators.parameters.groups import Parameters
+from sklboost.estimators.parameters.boosters import Parameters, rounds_and_trees
 from sklboost.estimators.parameters.rules import (
     check_parameters,
     is_default,
     names_of,
     value_of,
 )
-from sklboost.estimators.parameters.trees import SamplingParameters, TreeParameters
 from sklboost.estimators.predict.fitted_model import FittedModel, TrainedModel
 from sklboost.objectives.loss import Loss, lacking
 from sklboost.objectives.registry import TASK_WORDS
@@ -377,7 +375,7 @@ def plan_task(task: FitTask) -> FitTask:
         parameters.colsample_bynode,
     )
     # whether rows, features, thresholds or rounds are drawn at random
-    is_sampling = min(fractions) < 1.0 or parameters.extra_trees or drops_rounds(parameters)
+    is_sampling = min(fractions) < 1.0 or parameters.extra_trees or drops_rounds(parameters)  # type: ignore[operator, type-var]
     drawn = seeds(parameters.random_state, is_sampling or stops_early(parameters))
     task = _hold_out(task._replace(rounds=range(first, stop), seeds=drawn))
     # the classes' weights come last: rows are held out by the user's
@@ -478,12 +476,12 @@ def _hold_out(task: FitTask) -> FitTask:
         everything = rows.join(list(validation.values())[-1])
         of_all = task.targets.of_more(everything.y, everything.weight, parameters)
         task = task._replace(all_targets=of_all)
-    if parameters.subsample < 1.0:
+    if parameters.subsample < 1.0:  # type: ignore[operator]
         rows, everything = rows.repeat(task.loss), everything.repeat(task.loss)
     return task._replace(rows=rows, everything=everything, validation=validation, split_seed=seed)
 
 
-def drops_rounds(parameters: BoostingParameters) -> bool:
+def drops_rounds(parameters: Parameters) -> bool:
     """Whether rounds are trained without some earlier ones."""
     return parameters.booster == "dart" and (
         parameters.rate_drop > 0.0 or bool(parameters.one_drop)
@@ -502,8 +500,11 @@ def stops_early(parameters: Parameters) -> bool:
 
 TREE_PARAMETERS = (
     "learning_rate",
-    *(name for name in names_of(TreeParameters) if name not in ("max_bin", "keep_pruned")),
-    *names_of(SamplingParameters),
+    *(
+        name
+        for name in names_of(Parameters, "max_depth", "colsample_bynode")
+        if name not in ("max_bin", "keep_pruned")
+    ),
 )
 # Of the cover of one row among 4,096, which is rounded to an integer: three rows of weight 1/3 have
 # the cover 1.

@@ -44,10 +44,8 @@ from sklboost.estimators.input.features import (
     unless_plain,
 )
 from sklboost.estimators.input.weights import row_weights
-from sklboost.estimators.parameters.features import FeatureParameters
+from sklboost.estimators.parameters.boosters import Parameters
 from sklboost.estimators.parameters.rules import check_parameters
-from sklboost.estimators.parameters.training import TrainingParameters
-from sklboost.estimators.parameters.trees import TreeParameters
 from sklboost.estimators.progress import ReadingProgress
 from sklboost.files.documents import write_json
 from sklboost.files.sections import Section
@@ -293,9 +291,7 @@ def checked_settings(
     settings: FeatureSettings, n_jobs: int | None, verbose: int
 ) -> FeatureSettings:
     """Return the settings; ValueError if a parameter of binning breaks its rule."""
-    check_parameters(TreeParameters, settings._asdict())
-    check_parameters(TrainingParameters, {"n_jobs": n_jobs, "verbose": verbose})
-    check_parameters(FeatureParameters, settings._asdict())
+    check_parameters(Parameters, {**settings._asdict(), "n_jobs": n_jobs, "verbose": verbose})
     return settings
 
 

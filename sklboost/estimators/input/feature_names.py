@@ -11,7 +11,7 @@ import numpy as np
 from sklboost.boosting.settings import feature_rules
 from sklboost.data.encoding import Encoding
 from sklboost.engine.structs import FeatureRules
-from sklboost.estimators.parameters.features import FeatureParameters, constraints_of
+from sklboost.estimators.parameters.boosters import Parameters, constraints_of
 from sklboost.estimators.parameters.rules import check_parameters, is_integer, is_number
 
 Encodings = tuple[Encoding, ...] | None  # None: all features are numbers as they are
@@ -145,7 +145,7 @@ def _check_same_names(names: list[Any], fitted: list[Any]) -> None:
 _MOST_NAMED = 10
 
 
-def read_feature_rules(parameters: FeatureParameters, features: FittedFeatures) -> FeatureRules:
+def read_feature_rules(parameters: Parameters, features: FittedFeatures) -> FeatureRules:
     """Return the constraints and the weights of the features."""
     signs, weights = parameters.monotone_constraints, parameters.feature_weights
     names = features.keys
@@ -164,7 +164,7 @@ def read_signs(constraints: Any, features: FittedFeatures) -> dict[int, int]:
     """
     constraints = constraints_of(constraints)
     constraints = {} if constraints is None else constraints
-    check_parameters(FeatureParameters, {"monotone_constraints": constraints})
+    check_parameters(Parameters, {"monotone_constraints": constraints})
     signs = _signs_by_feature(constraints, features)
     asked = {number: int(sign) for number, sign in enumerate(signs) if sign != 0}
     if not asked:

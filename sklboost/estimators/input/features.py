@@ -28,7 +28,7 @@ from sklboost.estimators.input.feature_names import (
     read_categories,
 )
 from sklboost.estimators.input.user_warnings import warn_user
-from sklboost.estimators.parameters.groups import Parameters
+from sklboost.estimators.parameters.boosters import Parameters
 from sklboost.estimators.parameters.rules import value_of
 
 # Columns that an error lists.

@@ -15,7 +15,7 @@ from sklboost.estimators.input.targets import (
     training_targets,
     validation_targets,
 )
-from sklboost.estimators.parameters.groups import Parameters
+from sklboost.estimators.parameters.boosters import Parameters
 from sklboost.objectives.domains import refuse_first
 from sklboost.objectives.loss import Loss
 from sklboost.objectives.losses.aft import AcceleratedFailureTime

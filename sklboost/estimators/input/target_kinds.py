@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
@@ -27,10 +27,13 @@ from sklboost.estimators.input.weights import (
     prior_shift,
     refuse_class_weights,
 )
-from sklboost.estimators.parameters.distributions import DistributionParameters
-from sklboost.estimators.parameters.groups import ClassifierParameters, Parameters
+from sklboost.estimators.parameters.boosters import ClassifierParameters, Parameters
+from sklboost.estimators.parameters.kinds import DistributionParameters
 from sklboost.objectives.loss import Loss
 from sklboost.objectives.registry import find_distribution, make_loss
+
+if TYPE_CHECKING:
+    from sklboost.estimators.parameters.kinds import DistributionParameters
 
 
 class Targets(ABC):
@@ -206,7 +209,11 @@ class ClassTargets(Targets):
         is_counted = isinstance(parameters.class_weight, str)
         codes = label_numbers(y, classes) if is_counted else np.empty(0, np.uint8)
         multipliers = class_multipliers(
-            parameters.class_weight, parameters.scale_pos_weight, classes, codes, weight
+            parameters.class_weight,
+            parameters.scale_pos_weight,  # type: ignore[arg-type]
+            classes,
+            codes,
+            weight,
         )
         return cls(classes, multipliers, parameters.calibrated_prior and len(classes) > 1)
 
@@ -398,7 +405,7 @@ class DistributionTargets(RegressionTargets):
     spread: float
 
     @classmethod
-    def learn(cls, y: np.ndarray, weight: np.ndarray, parameters: DistributionParameters) -> Self:
+    def learn(cls, y: np.ndarray, weight: np.ndarray, parameters: "DistributionParameters") -> Self:
         """Find the unit for targets of rows of positive weight, shape (n_samples,)."""
         if y.ndim == 2:
             raise ValueError(

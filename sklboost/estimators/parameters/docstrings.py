@@ -7,10 +7,11 @@ common is written once, in :data:`SHARED`: there they have the name alone, on a 
 import functools
 import inspect
 import textwrap
+from collections.abc import Callable
 from dataclasses import MISSING, Field, fields
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar, dataclass_transform
 
-from sklboost.estimators.parameters.rules import none_is_default
+from sklboost.estimators.parameters.rules import none_is_default, parameter, unused
 
 Class = TypeVar("Class", bound=type[Any])
 
@@ -111,14 +112,23 @@ SHARED = {
 }
 
 
-def documented(estimator: Class) -> Class:
-    """Decorate an estimator: add its parameters to its docstring, and complete the methods."""
-    if estimator.__doc__ is not None:  # as it is with python -OO
-        before, after = _completed(estimator.__doc__).split("Attributes\n", maxsplit=1)
-        entries = [_field_entry(own) for own in fields(estimator) if own.init]
-        parameters = "\n".join(["Parameters", "----------", *entries, ""])
-        estimator.__doc__ = f"{before}{parameters}\nAttributes\n{after}"
-    return methods_documented(estimator)
+@dataclass_transform(kw_only_default=True, field_specifiers=(parameter, unused))
+def documented(*, init: Literal[False]) -> Callable[[Class], Class]:
+    """Decorate an estimator: add its parameters to its docstring, and complete the methods.
+
+    To editors that read the source it is a dataclass without a constructor of its own, so they show
+    that of its parameters; jedi looks no further than a decorator.
+    """
+
+    def complete(estimator: Class) -> Class:
+        if estimator.__doc__ is not None:  # as it is with python -OO
+            before, after = _completed(estimator.__doc__).split("Attributes\n", maxsplit=1)
+            entries = [_field_entry(own) for own in fields(estimator) if own.init]
+            parameters = "\n".join(["Parameters", "----------", *entries, ""])
+            estimator.__doc__ = f"{before}{parameters}\nAttributes\n{after}"
+        return methods_documented(estimator)
+
+    return complete
 
 
 def methods_documented(cls: Class) -> Class:

@@ -6,9 +6,9 @@ import inspect
 from collections.abc import Callable, Collection, Mapping
 from numbers import Real
 from types import MappingProxyType
-from typing import Any, Self, TypeVar
+from typing import Any, TypeVar
 
-from sklboost.estimators.parameters.aliases import (
+from sklboost.estimators.parameters.foreign_names import (
     ALIASES,
     ALPHA_OF,
     OTHER_ARGUMENTS,
@@ -33,39 +33,13 @@ class UnknownParameterError(TypeError, ValueError):
     """
 
 
-class ChecksNames:
-    """Reads the names of parameters, in the constructor and in `set_params`.
+def read_params(cls: Any, objective: Any, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what `set_params` is given under the names of this class.
 
-    The constructor of a class is wrapped once, when the class is made. It keeps the signature, from
-    which scikit-learn reads the parameters.
+    `objective` is the one that the estimator has so far.
     """
-
-    def __init_subclass__(cls, **arguments: Any):
-        super().__init_subclass__(**arguments)
-        _wrap_constructor(cls)
-
-    def set_params(self, **params: Any) -> Self:
-        """Set parameters.
-
-        Parameters
-        ----------
-        **params : dict
-            Their values, by name.
-
-        Returns
-        -------
-        estimator
-            Itself.
-
-        Raises
-        ------
-        UnknownParameterError
-            If there is no such parameter: a ValueError and a TypeError, which names the nearest.
-        """
-        known = _arguments(type(self).__init__)
-        _check_alpha({"objective": getattr(self, "objective", None), **params})
-        own = read_names(params, known, type(self).__name__, _unused(type(self)))
-        return super().set_params(**own)  # type: ignore[misc]  # of BaseEstimator
+    _check_alpha({"objective": objective, **given})
+    return read_names(given, _arguments(cls.__init__), cls.__name__, _unused(cls))
 
 
 def read_names(
@@ -240,8 +214,11 @@ def _arguments(method: Callable[..., Any]) -> list[str]:
     return list(inspect.signature(method).parameters)[1:]
 
 
-def _wrap_constructor(estimator: type) -> None:
-    """Make the constructor of a class read the names of its parameters, or show them all."""
+def wrap_constructor(estimator: type) -> None:
+    """Make the constructor of a class read the names of its parameters, or show them all.
+
+    It keeps the signature, from which scikit-learn reads the parameters.
+    """
     owner = next(base for base in estimator.__mro__ if "__init__" in vars(base))
     constructor = vars(owner)["__init__"]
     if "__dataclass_fields__" in vars(owner):  # it was made of the parameters

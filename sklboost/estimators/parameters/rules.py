@@ -1,21 +1,22 @@
 """What a parameter is: a field of a dataclass with a default, a rule and a text.
 
-The estimators inherit from these dataclasses, and so have a constructor with all parameters. The
-checks of ``fit`` come from the rules, the docstrings from the texts. None may be a value with a
-meaning of its own; where the type has it and the rule has not, it stands for the default, as with
-XGBoost's parameters.
+The estimators inherit from classes of parameters, and so have a constructor with all of them. The
+checks of ``fit`` come from the rules, the docstrings from the texts; type checkers and editors read
+names, types and defaults from the source, since :func:`parameters` is a decorator of dataclasses to
+them (:func:`typing.dataclass_transform`). None may be a value with a meaning of its own; where the
+type has it and the rule has not, it stands for the default, as with XGBoost's parameters.
 """
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import Field, field, fields
+from dataclasses import MISSING, Field, dataclass, field, fields
 from numbers import Integral, Real
 from types import NoneType
-from typing import Any, NamedTuple, TypeVar, get_args
+from typing import Any, Literal, NamedTuple, TypeVar, dataclass_transform, get_args
 
 import numpy as np
 
-Class = TypeVar("Class", bound=type)
+T = TypeVar("T")
 
 
 class Rule(NamedTuple):
@@ -28,37 +29,38 @@ class Rule(NamedTuple):
     read: Callable[[Any], Any] = lambda value: value
 
 
-def parameter(default: Any, rule: Rule, text: str) -> Any:
-    """Declare a parameter, as a field of a dataclass."""
+def parameter(*, default: Any, rule: Rule | None = None, text: str | None = None) -> Any:
+    """Declare a parameter. Without a rule or a text it has that of the base class."""
     return field(default=default, metadata={"rule": rule, "text": text})
 
 
-def redeclared(group: type, name: str, **changes: Any) -> Any:
-    """Declare a parameter of `group` for a subclass, with another `default`, `rule` or `text`."""
-    known = group.__dataclass_fields__[name]  # type: ignore[attr-defined]
-    return parameter(**{"default": known.default, **known.metadata, **changes})
+def unused(why: str, *, init: Literal[False] = False) -> Any:
+    """Declare that a class has no use for a parameter of its base class.
 
-
-def unused(group: type, why: str, *names: str) -> Callable[[Class], Class]:
-    """Decorate a subclass, before it becomes a dataclass, that has no use for some parameters.
-
-    Its constructor does not take them, and fits read their defaults.
+    Its constructor does not take it, and fits read its default.
     """
-
-    def mark(subclass: Class) -> Class:
-        for name in names:
-            known = group.__dataclass_fields__[name]  # type: ignore[attr-defined]
-            subclass.__annotations__[name] = known.type
-            metadata = {**known.metadata, "unused": why}
-            setattr(subclass, name, field(default=known.default, init=False, metadata=metadata))
-        return subclass
-
-    return mark
+    return field(init=init, metadata={"unused": why})
 
 
-def names_of(group: type) -> list[str]:
-    """Names of the parameters of a dataclass."""
-    return [parameter.name for parameter in fields(group)]
+@dataclass_transform(kw_only_default=True, field_specifiers=(parameter, unused))
+def parameters(cls: type[T]) -> type[T]:
+    """Decorate a class of parameters: make its constructor."""
+    inherited = getattr(cls, "__dataclass_fields__", {})
+    for name, own in list(vars(cls).items()):
+        if not isinstance(own, Field) or name not in inherited:
+            continue
+        given = {key: value for key, value in own.metadata.items() if value is not None}
+        of_base = {key: inherited[name].metadata[key] for key in ("rule", "text")}
+        default = inherited[name].default if own.default is MISSING else own.default
+        setattr(cls, name, field(default=default, init=own.init, metadata={**of_base, **given}))
+    return dataclass(kw_only=True, eq=False, repr=False)(cls)
+
+
+def names_of(group: type, first: str | None = None, last: str | None = None) -> list[str]:
+    """Names of the parameters of a class in their order, from the first to the last of these."""
+    names = [own.name for own in fields(group)]
+    start = 0 if first is None else names.index(first)
+    return names[start:] if last is None else names[start : names.index(last) + 1]
 
 
 def none_is_default(known: Field[Any]) -> bool:
@@ -80,10 +82,10 @@ def is_default(owner: Any, name: str) -> bool:
 
 
 def as_read(group: Any, name: str, value: Any) -> Any:
-    """Return a value of a parameter of a dataclass as fits read it."""
+    """Return a value of a parameter of a class as fits read it."""
     known = group.__dataclass_fields__.get(name)
-    if known is None or "rule" not in known.metadata:  # of a user's class
-        return value
+    if known is None or value is known.default or "rule" not in known.metadata:
+        return value  # "rule" is missing in the dataclass of a user
     if value is None:
         return known.default if none_is_default(known) else None
     return known.metadata["rule"].read(value)
@@ -92,21 +94,13 @@ def as_read(group: Any, name: str, value: Any) -> Any:
 def check_parameters(group: type, values: Mapping[str, Any]) -> None:
     """Raise ValueError for the first of these values that breaks the rule of its parameter.
 
-    Parameters
-    ----------
-    group : type
-        A dataclass that has these parameters.
-    values : mapping of str to object
-        By name; not all need be given.
-
-    Raises
-    ------
-    ValueError
-        Such as ``n_estimators=-3: it must be an integer >= 1``.
+    Such as ``n_estimators=-3: it must be an integer >= 1``.
     """
     for known in fields(group):
         name, rule = known.name, known.metadata.get("rule")  # None: a field of a user's dataclass
-        if name in values and rule is not None and not rule.holds(values[name]):
+        if name not in values or rule is None or values[name] is known.default:
+            continue
+        if not rule.holds(values[name]):
             raise ValueError(f"{name}={values[name]!r}: it must be {rule.words}")
 
 

@@ -20,7 +20,7 @@ from sklboost.estimators.input.rows import (
     weigh_classes,
 )
 from sklboost.estimators.input.target_kinds import ClassTargets, LabelTargets
-from sklboost.estimators.parameters.groups import Parameters
+from sklboost.estimators.parameters.boosters import Parameters
 from sklboost.estimators.parameters.rules import is_integer
 from sklboost.estimators.predict.contributions import single_values
 from sklboost.estimators.predict.fitted_model import (

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sklboost.estimators.input.arguments import GivenSet
+from sklboost.estimators.parameters.boosters import Parameters
 from sklboost.estimators.parameters.docstrings import methods_documented
 from sklboost.estimators.parameters.rules import check_parameters, value_of
-from sklboost.estimators.parameters.training import InspectionParameters
 from sklboost.estimators.predict.by_partitions import by_partitions
 from sklboost.estimators.predict.fitted_model import HasFittedModel
 from sklboost.inspection.importances import scaled_to_one, split_importances
@@ -208,7 +208,7 @@ class ExplainingMixin(HasFittedModel):
         return {labels[feature]: float(importances[feature]) for feature in used}
 
     def _split_importances(self, importance_type: str) -> np.ndarray:
-        check_parameters(InspectionParameters, {"importance_type": importance_type})
+        check_parameters(Parameters, {"importance_type": importance_type})
         return split_importances(self._fitted.model, importance_type)
 
     def validation_importances(  # noqa: PLR0913, the arguments of users

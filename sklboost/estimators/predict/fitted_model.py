@@ -18,7 +18,7 @@ from sklboost.estimators.input.features import categories_by_code, check_has_val
 from sklboost.estimators.input.rows import base_margins, check_margin_outputs
 from sklboost.estimators.input.target_kinds import ClassTargets, LabelTargets, Targets
 from sklboost.estimators.input.user_warnings import warn_user
-from sklboost.estimators.parameters.groups import Parameters
+from sklboost.estimators.parameters.boosters import Parameters
 from sklboost.estimators.parameters.rules import is_integer
 from sklboost.objectives.loss import Loss
 from sklboost.tree.predict.prediction import add_to_few_rows, add_trees, find_leaves

@@ -31,7 +31,7 @@ from sklboost.estimators.input.feature_names import (
     read_groups,
 )
 from sklboost.estimators.input.features import FEATURE_CHECKS, UnknownCategoryWarning
-from sklboost.estimators.parameters.groups import Parameters
+from sklboost.estimators.parameters.boosters import Parameters
 from sklboost.estimators.parameters.rules import integer, one_of, value_of
 from sklboost.inspection.importances import ValidationImportances
 

@@ -1,7 +1,8 @@
-"""What parameters are called elsewhere: names that are understood, and names that are explained.
+"""Names in XGBoost, LightGBM, CatBoost and scikit-learn, and what to write here instead.
 
-:data:`ALIASES` and :data:`WITHOUT_EFFECT` are what XGBoost's scikit-learn estimators take beside
-the parameters here. :data:`OTHER_NAMES` are those of the other libraries, for errors only.
+:data:`ALIASES` and :data:`WITHOUT_EFFECT` are parameters of XGBoost that the estimators take, too.
+All other tables are for error messages: parameters, arguments of methods, attributes of estimators,
+names in the package. Names of losses are in ``objectives/registry.py``.
 """
 
 from collections.abc import Callable
@@ -27,7 +28,7 @@ ALPHA_OF = {"quantile": "quantile_alpha", "huber": "huber_slope"}
 
 
 class Ignored(NamedTuple):
-    """What is said of a parameter that is not here: which values would change nothing."""
+    """A parameter of XGBoost without effect here."""
 
     accepts: Callable[[Any], bool]  # whether a value asks for what is done here anyway
     remedy: str  # what to do with another value
@@ -139,4 +140,44 @@ OTHER_ARGUMENTS = {
     "pred_contrib": "pred_contribs",
     "ntree_limit": "iteration_range",
     "num_iteration": "iteration_range",
+}
+
+_NODES = "trees_to_dataframe() has the nodes, get_score() the importances, model_ the arrays"
+_BOOSTER = f"to_xgboost() makes one; {_NODES}"
+_AFTER_STOPPING = "it is known after early stopping only: set early_stopping_rounds"
+
+# Attributes of estimators there, or of other estimators here -> where to find the same.
+OTHER_ATTRIBUTES = {
+    "get_booster": _BOOSTER,
+    "booster_": _NODES,
+    "estimators_": _NODES,
+    "get_xgb_params": "get_params() returns the parameters",
+    "best_iteration_": _AFTER_STOPPING,
+    "best_score_": _AFTER_STOPPING,
+    "coef_": "trees have no coefficients; shap_values(X) says what each feature adds to a row",
+    "decision_function": "predict(X, output_margin=True) returns raw scores",
+    "predict_proba": "a regressor predicts numbers; probabilities are for XGBClassifierLite",
+    "feature_names_in_": "only columns whose names are all strings give it",
+    "feature_name_": "it is feature_names_in_",
+    "n_features_": "it is n_features_in_",
+    "n_iter_": "it is n_estimators_",
+    "validation_score_": "evals_result_ has the metrics of every round",
+    "train_score_": "evals_result_ has the metrics of every round; of the training if X_val is X",
+}
+
+# Members of the packages -> what to take here.
+OTHER_MEMBERS = {
+    **{f"XGB{kind}": f"XGB{kind}Lite" for kind in ("Classifier", "Ranker", "Regressor")},
+    **{f"XGBRF{kind}": f"XGBRF{kind}Lite" for kind in ("Classifier", "Regressor")},
+    **{f"LGBM{kind}": f"XGB{kind}Lite" for kind in ("Classifier", "Ranker", "Regressor")},
+    "callback": "sklboost.EarlyStopping and the other callbacks",
+    "TrainingCheckPoint": "Checkpoint",
+    "early_stopping": "EarlyStopping",
+    "train": "XGBRegressorLite(...).fit(X, y) or XGBClassifierLite(...).fit(X, y)",
+    "cv": "sklearn.model_selection.cross_validate(model, X, y)",
+    "Booster": "load_model(path), from_xgboost(booster) or from_lightgbm(booster)",
+    "DMatrix": "X itself, or sklboost.bin_features(X)",
+    "Dataset": "X itself, or sklboost.bin_features(X)",
+    "to_graphviz": "plot_tree",
+    "plot_metric": "sklboost.displays.plot_learning_curve",
 }
