@@ -22,8 +22,8 @@ from sklboost.estimators.parameters.rules import (
     parameters,
     unused,
 )
-from sklboost.objectives.registry import DISTRIBUTIONS
 from sklboost.objectives.loss import Loss
+from sklboost.objectives.registry import DISTRIBUTIONS
 
 
 @parameters
