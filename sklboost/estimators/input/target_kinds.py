@@ -28,7 +28,6 @@ from sklboost.estimators.input.weights import (
     refuse_class_weights,
 )
 from sklboost.estimators.parameters.boosters import ClassifierParameters, Parameters
-from sklboost.estimators.parameters.kinds import DistributionParameters
 from sklboost.objectives.loss import Loss
 from sklboost.objectives.registry import find_distribution, make_loss
 
