@@ -8,10 +8,8 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from sklboost.engine.backend import BACKEND, Backend
+from sklboost.engine.backend import BACKEND, Backend, Library, LibraryError, LibraryKernel
 from sklboost.engine.compiling import address_of, by_address, inlined, kernel, late, made_kernel
-from sklboost.engine.library.kernels import LibraryKernel
-from sklboost.engine.library.loading import Library, LibraryError
 from sklboost.engine.structs import records
 from tests.conftest import ROOT, run_python
 
@@ -20,9 +18,8 @@ if BACKEND is not Backend.COMPILER:
 
 import numba
 
-from sklboost.engine.compiler import emission
-from sklboost.engine.compiler.exporting import LEVELS
-from sklboost.engine.compiler.packed_functions import Packed, table_module
+from sklboost.engine.compiler import exporting as emission
+from sklboost.engine.compiler.exporting import LEVELS, Packed, table_module
 from sklboost.engine.compiler.references import reference_to
 
 pytestmark = pytest.mark.skipif(

@@ -11,17 +11,10 @@ import numpy as np
 
 from sklboost.engine.compiling import inlined, kernel
 from sklboost.engine.parallel import barrier, reset_tasks
+from sklboost.tree.core import options
 from sklboost.tree.core.frontier import ROOT, choose_frontier, plan_builds, start_tree, weigh_leaf
 from sklboost.tree.core.histogram import build_histograms
 from sklboost.tree.core.machines import HISTOGRAMS, SPLITS, exchange, exchange_together
-from sklboost.tree.core.options import (
-    draw_columns,
-    draw_rows,
-    prune_weakest_links,
-    renew_leaves,
-    sum_root_of_several,
-    take_root,
-)
 from sklboost.tree.core.partition import add_leaf_values, own_all_rows, route_rows
 from sklboost.tree.core.pruning import close_gaps, name_final_leaves, prune
 from sklboost.tree.core.quantization import Gradients, quantize_unless_shared
@@ -74,7 +67,7 @@ def grow_tree(team, matrix, derivatives, draws, params, workspace):
     gradients, counts = draws.gradients, workspace.tree.counts[0]
     keys, columns, machines = draws.keys, draws.columns, workspace.machines
     if params.subsample < 1.0:
-        draw_rows(team, derivatives, keys.rows, params, draws.rows, workspace)
+        options.draw_rows(team, derivatives, keys.rows, params, draws.rows, workspace)
     quantize_unless_shared(team, derivatives, draws, workspace)
     if params.subsample == 1.0:
         # only now: the lists may lie where the derivatives were
@@ -86,7 +79,7 @@ def grow_tree(team, matrix, derivatives, draws, params, workspace):
         start_tree(team, search, workspace)
     barrier(team)
     if params.colsample_bytree < 1.0:
-        draw_columns(team, matrix, draws, params, workspace)
+        options.draw_columns(team, matrix, draws, params, workspace)
     build_root(team, draws, workspace)
     if team.rank == 0:
         sum_root(matrix, workspace)
@@ -115,7 +108,7 @@ def grow_tree(team, matrix, derivatives, draws, params, workspace):
 def build_root(team, draws, workspace):
     """Fill the root's histogram; ends when all of it is there for every member of the team."""
     if draws.lane >= 0:
-        take_root(team, draws.roots, draws.lane, workspace)
+        options.take_root(team, draws.roots, draws.lane, workspace)
     else:
         build_histograms(team, draws.bins, draws.gradients, workspace)
 
@@ -131,7 +124,7 @@ def sum_root(matrix, workspace):
             total += number
         tree.sums[ROOT, OWN, 0] = total
     else:
-        sum_root_of_several(matrix, workspace)
+        options.sum_root_of_several(matrix, workspace)
 
 
 @inlined
@@ -155,11 +148,11 @@ def finish_tree(team, matrix, derivatives, rules, params, workspace, scores):
     if team.rank == 0:
         prune(workspace.tree, params)
         if params.ccp_alpha > 0.0:
-            prune_weakest_links(workspace.tree, params)
+            options.prune_weakest_links(workspace.tree, params)
         name_final_leaves(workspace.tree)
     barrier(team)
     if scores.renewal.leaf.shape[1] > 0:
-        renew_leaves(team, matrix, derivatives, scores.renewal, rules, params, workspace)
+        options.renew_leaves(team, matrix, derivatives, scores.renewal, rules, params, workspace)
     add_leaf_values(team, matrix, workspace, scores.raw_score)
     if team.rank == 0:
         close_gaps(workspace.tree)

@@ -17,6 +17,7 @@ import numpy as np
 from sklboost.engine.compiling import inlined, kernel
 from sklboost.engine.parallel import barrier, next_task
 from sklboost.engine.structs import TrainingBins, TreeParams
+from sklboost.tree.core import options
 from sklboost.tree.core.formulas import similarity, split_gain
 from sklboost.tree.core.gain_limits import (
     BLOCK_BINS,
@@ -29,7 +30,6 @@ from sklboost.tree.core.gain_limits import (
     sum_blocks,
 )
 from sklboost.tree.core.machines import list_own_features
-from sklboost.tree.core.options import complete_split, list_node_features, scan_special_feature
 from sklboost.tree.core.quantization import Derivatives, scales_of, unpack
 from sklboost.tree.core.workspace import LEFT, OWN
 
@@ -97,7 +97,7 @@ def keep_split(node, task, matrix, workspace):
     tree.splits[node] = split
     tree.sums[node, LEFT, 0] = split.left_sum
     if split.n_listed > 0 or tree.sums.shape[2] > 1:
-        complete_split(node, task, matrix, workspace)
+        options.complete_split(node, task, matrix, workspace)
 
 
 @inlined
@@ -109,7 +109,7 @@ def search_node(search, workspace, number, rank):
     growth = tree.growth[node]
     features = columns.of_tree[: columns.n_of_tree[0]]
     if has_features_by_node(search):
-        n_features = list_node_features(node, rank, tree, search.params, columns)
+        n_features = options.list_node_features(node, rank, tree, search.params, columns)
         features = columns.of_node[rank, :n_features]
     if workspace.machines.size > 1:
         own = columns.of_node[rank]
@@ -149,7 +149,7 @@ def scan_features(search, workspace, task, features, best):
         if is_plain(search, feature):
             scan_feature(search, task, feature, best)
         else:
-            scan_special_feature(search, workspace, task, feature, best)
+            options.scan_special_feature(search, workspace, task, feature, best)
 
 
 @inlined
