@@ -20,17 +20,19 @@ import numpy as np
 import pytest
 
 from sklboost.engine import backend
-from sklboost.engine.backend import Backend
-from sklboost.engine.library import loading
-from sklboost.engine.library.kernels import LibraryKernel
-from sklboost.engine.library.loading import (
+from sklboost.engine import backend as loading
+from sklboost.engine.backend import (
+    X86_64_LEVELS,
+    Backend,
     Library,
     LibraryError,
+    LibraryKernel,
+    asking,
+    levels_of,
     needs_compiler,
     sources_digest,
 )
-from sklboost.engine.library.packing import kinds_of
-from sklboost.engine.library.processor import X86_64_LEVELS, asking, levels_of
+from sklboost.engine.packing import kinds_of
 from sklboost.version import __version__
 
 COMPILER = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")

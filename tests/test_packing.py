@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from sklboost.engine.library import packing
-from sklboost.engine.library.packing import PackedOnce, kinds_of, pack
+from sklboost.engine import packing
+from sklboost.engine.packing import PackedOnce, kinds_of, pack
 
 pytestmark = pytest.mark.interpreted
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sklboost.engine.library.processor import levels_of
+from sklboost.engine.backend import levels_of
 
 pytestmark = pytest.mark.interpreted
 

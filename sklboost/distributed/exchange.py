@@ -7,8 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sklboost.distributed.messages import Peers
-from sklboost.engine.callbacks import address_of_python
-from sklboost.engine.compiling import kernel
+from sklboost.engine.compiling import address_of_python, kernel
 from sklboost.engine.structs import TrainingBins
 from sklboost.tree.core.frontier import ROOT
 from sklboost.tree.core.machines import (

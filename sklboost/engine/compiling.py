@@ -5,53 +5,15 @@ the compiler, a kernel of the wheel's library, or the function itself.
 ``docs/explanation/compilation.md`` describes how kernels are compiled.
 """
 
-import functools
+import ctypes
 import sys
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
 from types import ModuleType
 from typing import Any
 
-from sklboost.engine.backend import BACKEND, LIBRARY, Backend
-from sklboost.engine.cached import cached_property
-from sklboost.engine.library.kernels import LibraryKernel, StandIn, named_kernel
-from sklboost.engine.library.loading import needs_compiler
+from sklboost.engine.backend import BACKEND, LIBRARY, Backend, LibraryKernel, needs_compiler
 
 Function = Callable[..., Any]
-
-# Functions that call code at an address, and their types, which the compiler does not know yet.
-_CALLS_BY_ADDRESS: list[tuple[Function, str]] = []
-
-
-def _compiler() -> ModuleType:
-    """Return what makes kernels with numba, which is imported for it."""
-    try:
-        from sklboost.engine.compiler import making
-    except ModuleNotFoundError as error:
-        if error.name not in ("numba", "llvmlite"):
-            raise
-        raise needs_compiler("a compiled function") from error
-    if _CALLS_BY_ADDRESS:
-        with making.LOCK:  # nobody may go on before all are known
-            while _CALLS_BY_ADDRESS:
-                making.call_by_address(*_CALLS_BY_ADDRESS[-1])
-                _CALLS_BY_ADDRESS.pop()
-    return making
-
-
-def _made(function: Function, kind: str, **details: Any) -> Function:
-    """Return the kernel of a kind that the backend makes of a function."""
-    if BACKEND is Backend.INTERPRETER:
-        return function
-
-    def compiled() -> Any:
-        return _compiler().make(function, kind, **details)
-
-    is_of_user = details.get("is_kept") is False  # so it is in no library
-    if LIBRARY is None or is_of_user:
-        made: Function = compiled()
-        return made
-    return LibraryKernel(function, LIBRARY, compiled)
 
 
 def kernel(function: Function) -> Function:
@@ -81,35 +43,6 @@ def late(returns: str = "none") -> Callable[[Function], Function]:
     return lambda function: _made(function, "late", returns=returns)
 
 
-class _FoundLater(StandIn):
-    """Stands for a kernel of a module that is imported when the kernel is first needed."""
-
-    def __init__(self, function: Function, module: str):
-        functools.update_wrapper(self, function)
-        self._place = (module, function.__name__)
-
-    @cached_property
-    def kernel(self) -> Any:
-        return named_kernel(*self._place)
-
-    def __call__(self, *arguments: Any) -> Any:
-        return self.kernel(*arguments)
-
-
-def found_in(module: str) -> Callable[[Function], Function]:
-    """Replace a function by the kernel of its name in a module that is imported later.
-
-    So kernels can call those of a room that imports theirs. The function has the signature of the
-    kernel and a docstring; its body is not used.
-
-    Parameters
-    ----------
-    module : str
-        Imported when the kernel, or one that calls it, is first compiled.
-    """
-    return lambda function: _FoundLater(function, module)
-
-
 def made_kernel(function: Function, name: str | None) -> Function:
     """Compile a function that was made around another one, as a loop around a row's formula.
 
@@ -122,6 +55,50 @@ def made_kernel(function: Function, name: str | None) -> Function:
     """
     function.__qualname__ = f"{function.__qualname__} around {name}"
     return _made(function, "kernel", is_kept=name is not None)
+
+
+def _made(function: Function, kind: str, **details: Any) -> Function:
+    """Return the kernel of a kind that the backend makes of a function."""
+    if BACKEND is Backend.INTERPRETER:
+        return function
+
+    def compiled() -> Any:
+        return _compiler().make(function, kind, **details)
+
+    is_of_user = details.get("is_kept") is False  # so it is in no library
+    if LIBRARY is None or is_of_user:
+        made: Function = compiled()
+        return made
+    return LibraryKernel(function, LIBRARY, compiled)
+
+
+# Functions that call code at an address, and their types, which the compiler does not know yet.
+_CALLS_BY_ADDRESS: list[tuple[Function, str]] = []
+
+
+def _compiler() -> ModuleType:
+    """Return what makes kernels with numba, which is imported for it."""
+    try:
+        from sklboost.engine.compiler import kernels, lowering, numba_internals
+    except ModuleNotFoundError as error:
+        if error.name not in ("numba", "llvmlite"):
+            raise
+        raise needs_compiler("a compiled function") from error
+    if _CALLS_BY_ADDRESS:
+        with numba_internals.compiler_lock:  # nobody may go on before all are known
+            while _CALLS_BY_ADDRESS:
+                lowering.call_by_address(*_CALLS_BY_ADDRESS[-1])
+                _CALLS_BY_ADDRESS.pop()
+    return kernels
+
+
+def compile_all() -> None:
+    """Compile every late kernel that a compiled one may call."""
+    if BACKEND is Backend.COMPILER:
+        _compiler().fill_cells()
+
+
+# --- calls by address
 
 
 def address_of(kernel: Any, types: str) -> Any:
@@ -138,9 +115,7 @@ def address_of(kernel: Any, types: str) -> Any:
     """
     if BACKEND is Backend.INTERPRETER:
         return kernel
-    if isinstance(kernel, LibraryKernel):
-        return kernel.address(types)
-    return _compiler().address_of(kernel, types)
+    return kernel.address(types)
 
 
 def by_address(types: str) -> Callable[[Function], Function]:
@@ -164,18 +139,27 @@ def by_address(types: str) -> Callable[[Function], Function]:
     return decorate
 
 
-def compile_all() -> None:
-    """Compile every late kernel that a compiled one may call."""
-    if BACKEND is Backend.COMPILER:
-        _compiler().compile_all()
+# How compiled code calls an int64 function of one int64: it returns a status, 0 if all is well.
+_CODE = ctypes.CFUNCTYPE(
+    ctypes.c_int32, ctypes.POINTER(ctypes.c_int64), ctypes.c_void_p, ctypes.c_int64
+)
 
 
-def without_notice() -> AbstractContextManager[None]:
-    """Say nothing of what is compiled within."""
-    if BACKEND is Backend.COMPILER:
-        silent: AbstractContextManager[None] = _compiler().NOTICE.silent()
-        return silent
-    return nullcontext()
+def address_of_python(function: Callable[[int], int]) -> tuple[Any, Any]:
+    """Return the address of code that calls a Python function, and what must live as long.
+
+    Kernels call it through :func:`sklboost.engine.compiling.by_address`, with the type "int64". It
+    must not raise. Where nothing is compiled, the address is the function itself.
+    """
+    if BACKEND is Backend.INTERPRETER:
+        return function, function
+
+    def code(result: Any, _error: Any, argument: int) -> int:
+        result[0] = function(argument)
+        return 0
+
+    kept = _CODE(code)
+    return ctypes.cast(kept, ctypes.c_void_p).value, kept
 
 
 # --- functions of users
@@ -191,4 +175,18 @@ def is_compiled_by_user(function: Any) -> bool:
 
 def returns_two_numbers(function: Any) -> bool:
     """Whether a compiled function of a user takes two float64 and returns two numbers."""
-    return BACKEND is not Backend.INTERPRETER and bool(_compiler().returns_two_numbers(function))
+    if BACKEND is Backend.INTERPRETER:
+        return False
+    from numba import types
+
+    arguments = (types.float64, types.float64)
+    try:
+        function.compile(arguments)
+    except Exception:  # numba's errors have no common class
+        return False
+    returns = function.overloads[arguments].signature.return_type
+    return (
+        isinstance(returns, types.BaseTuple)
+        and len(returns) == 2
+        and all(isinstance(kind, types.Float | types.Integer) for kind in returns)
+    )

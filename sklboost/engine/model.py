@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sklboost.engine.cached import cached_property
-from sklboost.engine.library.packing import PackedOnce
+from sklboost.engine.packing import PackedOnce
 from sklboost.engine.structs import TreeParams
 
 # One node of a finished tree. Wide fields first, so that nothing is padded between.

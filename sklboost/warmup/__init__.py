@@ -3,7 +3,7 @@
 import time
 
 from sklboost.engine.backend import BACKEND, Backend, description
-from sklboost.engine.compiling import compile_all, without_notice
+from sklboost.engine.compiling import compile_all
 
 
 def warmup(verbose: bool = False) -> float:
@@ -50,9 +50,8 @@ def warmup(verbose: bool = False) -> float:
         step_begin = time.perf_counter()
         if verbose:
             print(f"{title} ... ", end="", flush=True)
-        with without_notice():
-            step()
-            compile_all()
+        step()
+        compile_all()
         if verbose:
             print(f"{time.perf_counter() - step_begin:.1f} s", flush=True)
     return time.perf_counter() - begin

@@ -1,4 +1,7 @@
 import gc
+import io
+import itertools
+import logging
 import pickle
 import re
 from typing import NamedTuple
@@ -8,12 +11,12 @@ import numpy as np
 import pytest
 
 from sklboost.engine import elementary as hashing
-from sklboost.engine.compiler.digests import UNKNOWN, digest_of
+from sklboost.engine.compiler import kernels
+from sklboost.engine.compiler.caching import UNKNOWN, digest_of
 from sklboost.engine.compiler.kernels import Kernel
 from sklboost.engine.compiler.linking import KERNELS
 from sklboost.engine.compiler.lowering import types_of
 from sklboost.engine.compiling import (
-    found_in,
     inlined,
     is_compiled_by_user,
     kernel,
@@ -135,19 +138,13 @@ def test_kernels_give_kernels_defaults_and_names_of_arguments():
     assert calls_with_default(1) == 10
 
 
-@found_in("sklboost.engine.elementary")
-def mix_bits(number):
-    """Stand for the kernel of that module."""
+def test_a_kernel_that_is_named_by_its_module_counts_in_the_digest_of_its_caller(monkeypatch):
+    def caller(number):
+        return hashing.mix_bits(number)
 
-
-def test_a_kernel_that_is_found_counts_in_the_digest_of_its_caller():
-    def using(mix):
-        def caller(number):
-            return mix(number)
-
-        return caller
-
-    assert digest_of(using(mix_bits)) == digest_of(using(hashing.mix_bits)) != UNKNOWN
+    before = digest_of(caller)
+    monkeypatch.setattr(hashing, "mix_bits", inlined(lambda number: number))
+    assert len({before, digest_of(caller), UNKNOWN}) == 3
 
 
 # --- what is kept
@@ -351,3 +348,22 @@ def test_scattered_rows_are_prefetched_into_both_levels_of_cache():
     assert n_loops > 0
     # of a row that comes soon both ends of its bins, of a later one its gradient, too
     assert (levels.count("3"), levels.count("2")) == (2 * n_loops, 3 * n_loops)
+
+
+# --- what is said
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+@pytest.mark.parametrize(("stream", "is_shown"), [(Terminal, True), (io.StringIO, False)])
+def test_that_many_kernels_are_compiled_is_said_once(stream, is_shown, monkeypatch, caplog):
+    caplog.set_level(logging.INFO, "sklboost")
+    monkeypatch.setattr(kernels, "_N_MADE", itertools.count(1))
+    monkeypatch.setattr(kernels.sys, "stderr", stream())
+    for n_made in range(1, 30):
+        kernels._say_what_takes_so_long()
+        assert len(caplog.records) == (n_made >= kernels._MANY)
+    assert kernels.sys.stderr.getvalue().count("sklboost: compiling kernels") == is_shown

@@ -12,7 +12,7 @@ import pytest
 
 import sklboost
 from sklboost.engine.compiler import kernels
-from sklboost.engine.compiler.digests import UNKNOWN, digest_of
+from sklboost.engine.compiler.caching import UNKNOWN, digest_of
 from sklboost.engine.compiling import by_address, inlined, kernel, late
 from sklboost.engine.instructions import trailing_zeros, yield_processor
 from tests.conftest import ROOT
@@ -233,7 +233,7 @@ def test_what_has_no_digest(value):
 PROCESS = """
 import importlib, json, pkgutil
 import sklboost
-from sklboost.engine.compiler.digests import digest_of
+from sklboost.engine.compiler.caching import digest_of
 from sklboost.engine.compiler.linking import KERNELS
 from tests.compiler.test_digests import with_sets
 

@@ -8,10 +8,8 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from sklboost.engine.backend import BACKEND, Backend
+from sklboost.engine.backend import BACKEND, Backend, Library, LibraryError, LibraryKernel
 from sklboost.engine.compiling import address_of, by_address, inlined, kernel, late, made_kernel
-from sklboost.engine.library.kernels import LibraryKernel
-from sklboost.engine.library.loading import Library, LibraryError
 from sklboost.engine.structs import records
 from tests.conftest import ROOT, run_python
 
@@ -20,13 +18,12 @@ if BACKEND is not Backend.COMPILER:
 
 import numba
 
-from sklboost.engine.compiler import emission
-from sklboost.engine.compiler.exporting import LEVELS
-from sklboost.engine.compiler.packed_functions import Packed, table_module
+from sklboost.engine.compiler import exporting
+from sklboost.engine.compiler.exporting import LEVELS, PackedFunction, table_module
 from sklboost.engine.compiler.references import reference_to
 
 pytestmark = pytest.mark.skipif(
-    shutil.which(emission.compiler()[0]) is None, reason="there is no C compiler"
+    shutil.which(exporting.compiler()[0]) is None, reason="there is no C compiler"
 )
 
 VALUES = "float64[::1]"
@@ -249,7 +246,7 @@ def test_a_packed_function_says_that_the_kernel_raised(folder):
 @pytest.mark.parametrize("level", LEVELS)
 def test_a_library_shows_two_names_and_asks_only_the_c_library(folder, level):
     symbols = subprocess.run(
-        ["nm", "--dynamic", "--format=posix", folder / f"{level}{emission.SUFFIX}"],
+        ["nm", "--dynamic", "--format=posix", folder / f"{level}{exporting.SUFFIX}"],
         check=True,
         capture_output=True,
         text=True,
@@ -270,7 +267,7 @@ def test_a_library_names_no_file_of_the_machine_it_was_made_on(folder):
 def test_an_export_gives_the_same_bytes_twice_wherever_the_sources_are(folder, tmp_path):
     again = exported(tmp_path)
     names = sorted(path.name for path in folder.iterdir())
-    assert names == sorted([*(f"{level}{emission.SUFFIX}" for level in LEVELS), "index.json"])
+    assert names == sorted([*(f"{level}{exporting.SUFFIX}" for level in LEVELS), "index.json"])
     for name in names:
         assert (folder / name).read_bytes() == (again / name).read_bytes(), name
 
@@ -278,13 +275,13 @@ def test_an_export_gives_the_same_bytes_twice_wherever_the_sources_are(folder, t
 def test_words_that_do_not_fit_are_an_error():
     """Two bool in a tuple take a word each where they are packed, and two bytes in a group."""
     group = reference_to(numba.typeof(Answers((True, False))))
-    packed = Packed("code", numba.types.none, (group,), n_words=(2,))
+    packed = PackedFunction("code", numba.types.none, (group,), n_words=(2,))
     with pytest.raises(TypeError, match=r"code takes .*Answers.*of which packing makes 2 words"):
         table_module([packed], {})
 
 
 def test_a_result_that_python_cannot_read_is_an_error():
-    packed = Packed("code", numba.types.float32, (), ())
+    packed = PackedFunction("code", numba.types.float32, (), ())
     with pytest.raises(TypeError, match="code returns float32, and Python can read none, int64"):
         table_module([packed], {})
 
@@ -292,10 +289,10 @@ def test_a_result_that_python_cannot_read_is_an_error():
 def test_without_a_c_compiler_there_is_one_error(tmp_path, monkeypatch):
     monkeypatch.setenv("CC", "no-such-compiler -m64")
     with pytest.raises(RuntimeError, match=r"no C compiler.*no-such-compiler -m64.*variable CC"):
-        emission.link([], tmp_path / "library.so")
+        exporting.link([], tmp_path / "library.so")
 
 
 def test_what_the_c_library_does_not_have_is_an_error(tmp_path):
     module = table_module(["numba_frexp"], {})
     with pytest.raises(RuntimeError, match="numba_frexp"):
-        emission.link(emission.emit("", [module]), tmp_path / "library.so")
+        exporting.link(exporting.emit("", [module]), tmp_path / "library.so")

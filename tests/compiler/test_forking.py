@@ -36,7 +36,7 @@ def fork_while(begin, begun, called):
     thread.join()
 
 
-@pytest.mark.parametrize(("owner", "step"), [(kernels, "digest_of"), (kernels.Kernel, "_build")])
+@pytest.mark.parametrize(("owner", "step"), [(kernels, "digest_of"), (kernels.Kernel, "_make")])
 def test_a_fork_while_another_thread_calls_a_kernel_for_the_first_time(monkeypatch, owner, step):
     begun, work = threading.Event(), getattr(owner, step)
 

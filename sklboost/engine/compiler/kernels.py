@@ -13,28 +13,25 @@ Python calls an :class:`Entry`. Groups go to kernels by reference, see
 
 import functools
 import itertools
+import logging
 import pickle
+import sys
 from collections.abc import Callable
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
 
+import llvmlite.binding as llvm
+from numba import types
+
+from sklboost.engine.backend import pickled_by_name
 from sklboost.engine.cached import cached_property
-from sklboost.engine.compiler.digests import (
+from sklboost.engine.compiler.caching import (
     UNKNOWN,
     Types,
     digest_of,
     hash_of,
     mean_the_same_elsewhere,
     types_digest,
-)
-from sklboost.engine.compiler.function_compiler import (
-    OPTIONS,
-    EntryCompiler,
-    InlinedCompiler,
-    KernelCompiler,
-    Version,
-    compile_function,
-    note_call,
 )
 from sklboost.engine.compiler.linking import (
     KERNELS,
@@ -50,21 +47,163 @@ from sklboost.engine.compiler.linking import (
     raise_failure,
     read,
 )
-from sklboost.engine.compiler.locking import one_at_a_time
+from sklboost.engine.compiler.linking import fill_cells as fill_cells
 from sklboost.engine.compiler.lowering import types_of
-from sklboost.engine.compiler.notice import NOTICE
 from sklboost.engine.compiler.numba_internals import (
+    Compiler,
     CPUDispatcher,
     Environment,
+    ExtractByteCode,
+    FunctionIdentity,
+    JITCodeLibrary,
     compiler_lock,
     cpu_target,
+    default_mangler,
     dumps,
     make_concrete_template,
     normalize_signature,
+    trigger_event,
 )
-from sklboost.engine.compiler.recording import RECORDINGS
 from sklboost.engine.compiler.references import by_reference, holds_reference
-from sklboost.engine.library.kernels import pickled_by_name
+
+# Exports, which note what is compiled and called, see exporting.py. While one runs, nothing is read
+# from disk or kept there.
+RECORDINGS: list[Any] = []
+
+
+def make(function: Callable[..., Any], kind: str, **details: Any) -> Any:
+    """Return the kernel of a function.
+
+    `kind` is "kernel", "inlined" or "late"; `details` are ``is_kept`` of a kernel and ``returns``,
+    the name of a type, of a late one.
+    """
+    if kind == "late":
+        return LateKernel(function, getattr(types, details["returns"]))
+    return InlinedKernel(function) if kind == "inlined" else Kernel(function, **details)
+
+
+# --- one function to machine code
+#
+# numba's compiler, with three changes. Symbols are the same in every process, so that machine code
+# on disk can refer to them. What numba links into a function is hidden in it: in code from
+# different processes, two functions of one name could be different ones. LLVM optimises a function
+# once, in the kernel that it ends up in.
+
+# Without the GIL; division by zero as in NumPy; without reference counts, since kernels neither
+# allocate nor free, and one that allocates does not compile; without a version for C code.
+OPTIONS: dict[str, Any] = {
+    "nopython": True,
+    "nogil": True,
+    "error_model": "numpy",
+    "_nrt": False,
+    "no_cfunc_wrapper": True,
+}
+
+
+class Version(NamedTuple):
+    """A function for certain types of arguments, with the names that numba's dispatchers use."""
+
+    signature: Any
+    fndesc: Any
+    # of an entry, what Python calls; of a kernel, the key by which numba finds its code
+    entry_point: Any
+    library: Any  # None: the code was loaded
+    calls: tuple[Call, ...]
+    objectmode: bool = False
+
+
+# The calls that are found while functions are compiled, one set for each, the innermost last.
+_FOUND: list[dict[tuple[str, str], Call]] = []
+
+
+def note_call(call: Call) -> None:
+    """Note a call in the function that is being compiled, if one is."""
+    if _FOUND:
+        _FOUND[-1][call.kernel, call.types] = call
+
+
+def compile_function(dispatcher: Any, kinds: Types) -> Version:
+    """Compile the function of a dispatcher of numba's for arguments of these types."""
+    _FOUND.append({})
+    details = dict(dispatcher=dispatcher, args=kinds, return_type=None)
+    try:
+        with trigger_event("numba:compile", data=details):
+            result = dispatcher._compiler.compile(kinds, None)
+    finally:
+        calls = tuple(_FOUND.pop().values())
+    result.library._ensure_finalized()
+    signature, fndesc = result.signature, result.fndesc
+    return Version(signature, fndesc, result.entry_point or fndesc, result.library, calls)
+
+
+def _symbol(name: str, kinds: Types, *, abi_tags: Any = (), uid: int | None = None) -> str:
+    symbol: str = default_mangler(f"{name}.{types_digest(tuple(kinds))}", (), uid=uid)
+    return symbol
+
+
+class _Library(JITCodeLibrary):
+    """The code of a kernel, optimised together with what is linked into it."""
+
+    def _optimize_functions(self, ll_module: Any) -> None:
+        # numba's passes over single functions; those over the whole module do all of it again
+        ll_module.data_layout = self._codegen._data_layout
+
+    def _optimize_final_module(self) -> None:
+        for function in self._final_module.functions:
+            if not function.is_declaration and function.linkage == llvm.Linkage.linkonce_odr:
+                function.linkage = "internal"
+        for recording in RECORDINGS:
+            recording.note_module(self._final_module)
+        super()._optimize_final_module()
+
+
+class _InlinedLibrary(JITCodeLibrary):
+    """The code of an inlined kernel, which never runs by itself."""
+
+    def _optimize_final_module(self) -> None:
+        pass
+
+    def _finalize_final_module(self) -> None:
+        self._finalize_dynamic_globals()
+        self._finalized = True
+
+
+class EntryCompiler(Compiler):
+    """Compiles what Python calls."""
+
+    library_class: type = _Library
+
+    def compile_extra(self, function: Callable[..., Any]) -> Any:
+        """Compile a function as numba does, with a library and symbols of this package."""
+        identity = FunctionIdentity.from_function(function)
+        identity.unique_id = getattr(function, "kernel_number", 0)
+        identity.unique_name = identity.func_qualname
+        state = self.state
+        state.func_id = identity
+        state.targetctx.mangler = _symbol  # of a copy, for this function only
+        state.library = self.library_class(state.targetctx.codegen(), identity.func_qualname)
+        state.library.enable_object_caching()
+        ExtractByteCode().run_pass(state)
+        state.lifted = ()
+        state.lifted_from = None
+        return self._compile_bytecode()
+
+
+class KernelCompiler(EntryCompiler):
+    """Compiles a kernel, without what would let Python call it."""
+
+    def __init__(self, *arguments: Any):
+        super().__init__(*arguments)
+        self.state.flags.no_compile = True  # numba is not to link it into its callers
+
+
+class InlinedCompiler(KernelCompiler):
+    """Compiles a kernel that becomes part of others."""
+
+    library_class = _InlinedLibrary
+
+
+# --- kernels
 
 # Of kernels that are not kept, whose names may not be unique.
 _NUMBERS = itertools.count(1)
@@ -125,30 +264,41 @@ class Versions(CPUDispatcher):
         return Version(signature, fndesc, fndesc, None, code.calls)
 
     def _make(self, kinds: Types) -> Version:
-        """Compile a version, or load what another process has compiled meanwhile."""
-        with NOTICE.compiling(), one_at_a_time(self._file(types_digest(kinds))):
-            return self._load(kinds) or self._build(kinds)
-
-    def _build(self, kinds: Types) -> Version:
+        """Compile a version, and keep it on disk."""
+        _say_what_takes_so_long()
         self._cache_misses[kinds] += 1
         version = compile_function(self, kinds)
-        returns = version.signature.return_type
+        returns, types_ = version.signature.return_type, types_digest(kinds)
         if holds_reference(returns):
             # a group in the frame of this kernel, or in that of one that calls it in a loop
             raise TypeError(f"{self.name} returns a group that it did not make itself: {returns}")
-        types_ = types_digest(kinds)
-        LINKED[self.name, types_] = (version.fndesc.llvm_func_name, returns.name)
+        fndesc = version.fndesc
+        LINKED[self.name, types_] = (fndesc.llvm_func_name, returns.name)
         if mean_the_same_elsewhere(kinds) and not version.library.has_dynamic_globals:
-            self._keep(types_, version)
+            fndesc.typemap = fndesc.calltypes = None  # large, and not asked for again
+            machine_code = version.library._get_compiled_object()
+            description = dumps((fndesc, version.signature))
+            keep(
+                self._file(types_),
+                Code(machine_code, fndesc.llvm_func_name, returns.name, version.calls, description),
+            )
         return version
 
-    def _keep(self, types_: str, version: Version) -> None:
-        fndesc, returns = version.fndesc, version.signature.return_type.name
-        fndesc.typemap = fndesc.calltypes = None  # large, and not asked for again
-        machine_code = version.library._get_compiled_object()
-        description = dumps((fndesc, version.signature))
-        code = Code(machine_code, fndesc.llvm_func_name, returns, version.calls, description)
-        keep(self._file(types_), code)
+
+_N_MADE = itertools.count(1)
+_MANY = 8  # kernels, which take about a second
+
+
+def _say_what_takes_so_long() -> None:
+    """Say once, if a process compiles more than a few kernels, why nothing seems to happen."""
+    if next(_N_MADE) != _MANY:
+        return
+    text = "compiling kernels, 15 s or so for a first fit; they are kept for later processes"
+    logger, stream = logging.getLogger("sklboost"), sys.stderr
+    logger.info(text)
+    is_notebook = type(stream).__module__.startswith("ipykernel.")
+    if logger.isEnabledFor(logging.WARNING) and stream and (is_notebook or stream.isatty()):
+        print(f"sklboost: {text}", file=stream)
 
 
 class Entry(Versions):

@@ -10,15 +10,13 @@ import copy
 import ctypes
 import pickle
 import weakref
-from collections.abc import Iterable
 from contextvars import ContextVar
 from typing import Any, NamedTuple
 
 import llvmlite.binding as llvm
 from llvmlite import ir
 
-from sklboost.engine.compiler.caching import read_code, write_code
-from sklboost.engine.compiler.digests import UNKNOWN
+from sklboost.engine.compiler.caching import UNKNOWN, read_code, write_code
 from sklboost.engine.compiler.numba_internals import cgutils, compiler_lock, cpu_target
 
 
@@ -91,36 +89,32 @@ def link(call: Call) -> tuple[str, str]:
     return LINKED[key]
 
 
-def _link_all(calls: Iterable[Call]) -> bool:
-    """Link what code calls; False if something is not what the code takes for granted.
-
-    Whether a kernel is late, and what it is declared to return, is in the digests of its callers.
-    """
-    for call in calls:
-        kernel = KERNELS.get(call.kernel)
-        if kernel is None or kernel.name != call.kernel:
-            return False
-        if kernel.is_late:
-            add_cell(call)
-        elif link(call) != (call.symbol, call.returns):
-            return False
-    return True
-
-
 # --- files
 
 
 def read(file: str) -> Code | None:
-    """Read what is kept of a version, and link what it calls; None if it cannot be had."""
+    """Read what is kept of a version, and link what it calls.
+
+    None if there is nothing, or if a call is not what the code takes for granted.
+    """
     content = read_code(file) if file != UNKNOWN else None
     if content is None:
         return None
     code = Code(*pickle.loads(content))
     code = code._replace(calls=tuple(Call(*call) for call in code.calls))
     try:
-        return code if _link_all(code.calls) else None
+        for call in code.calls:
+            kernel = KERNELS.get(call.kernel)
+            if kernel is None or kernel.name != call.kernel:
+                return None
+            # whether a kernel is late, and what it is declared to return, is in the callers' digest
+            if kernel.is_late:
+                add_cell(call)
+            elif link(call) != (call.symbol, call.returns):
+                return None
     except (AttributeError, ModuleNotFoundError):  # the module of a group in `arguments` is gone
         return None
+    return code
 
 
 def keep(file: str, code: Code) -> None:

@@ -16,7 +16,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import NativeValue, lower_cast, models, register_model, unbox
 
-from sklboost.engine.compiler.digests import full_name, hash_of
+from sklboost.engine.compiler.caching import full_name, hash_of
 from sklboost.engine.compiler.numba_internals import (
     AttributeTemplate,
     BaseNamedTuple,

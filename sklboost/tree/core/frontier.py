@@ -9,8 +9,8 @@ turn.
 import numpy as np
 
 from sklboost.engine.compiling import inlined, kernel, late
+from sklboost.tree.core import options
 from sklboost.tree.core.formulas import leaf_weight, similarity_at, split_gain
-from sklboost.tree.core.options import has_rows_for_two, hold_weights, narrow_bounds
 from sklboost.tree.core.partition import place_threshold
 from sklboost.tree.core.quantization import hessian_of, scales_of, unpack
 from sklboost.tree.core.workspace import LEFT, OWN
@@ -171,7 +171,7 @@ def weigh_leaf(node, search, tree):
         total_hessian += output.hessian
     has_bounds = len(search.columns.rules.signs) > 0
     if growth.parent >= 0 and (has_bounds or params.path_smooth > 0.0):
-        hold_weights(node, search, tree)
+        options.hold_weights(node, search, tree)
     growth.similarity = 0.0
     for index in range(n_outputs):
         output = outputs[node, index]
@@ -207,13 +207,13 @@ def split_node(node, search, tree):
         sides = tree.growth[left].similarity, tree.growth[left + 1].similarity
         parent.gain = split_gain(sides[0], sides[1], tree.growth[node].similarity)
     if len(rules.signs) > 0:
-        narrow_bounds(node, tree, rules)
+        options.narrow_bounds(node, tree, rules)
 
 
 @inlined
 def can_be_split(node, params, tree):
     """Whether a node's rows and cover leave room for two children."""
-    if params.min_child_samples > 0 and not has_rows_for_two(node, params, tree):
+    if params.min_child_samples > 0 and not options.has_rows_for_two(node, params, tree):
         return False
     return tree.growth[node].n_rows >= 2 and tree.nodes[node].cover >= 2.0 * params.min_child_weight
 

@@ -11,17 +11,10 @@ import numpy as np
 
 from sklboost.engine.compiling import inlined, kernel
 from sklboost.engine.parallel import barrier, reset_tasks
+from sklboost.tree.core import options
 from sklboost.tree.core.frontier import ROOT, plan_builds, split_next_nodes, start_tree, weigh_leaf
 from sklboost.tree.core.histogram import build_histograms
 from sklboost.tree.core.machines import HISTOGRAMS, SPLITS, exchange, exchange_together
-from sklboost.tree.core.options import (
-    draw_columns,
-    draw_rows,
-    prune_weakest_links,
-    renew_leaves,
-    sum_root_of_several,
-    take_root,
-)
 from sklboost.tree.core.partition import add_values, own_all_rows, route_rows
 from sklboost.tree.core.pruning import close_gaps, name_final_leaves, prune
 from sklboost.tree.core.quantization import Gradients, quantize
@@ -74,7 +67,7 @@ def grow_tree(team, matrix, derivatives, inputs, params, workspace):
     gradients, counts = inputs.gradients, workspace.tree.counts[0]
     keys, columns, machines = inputs.keys, inputs.columns, workspace.machines
     if params.subsample < 1.0:
-        draw_rows(team, derivatives, keys.rows, params, inputs.rows, workspace)
+        options.draw_rows(team, derivatives, keys.rows, params, inputs.rows, workspace)
     if inputs.lane < 0:  # else that was done when roots were built together
         quantize(team, derivatives, keys.rounding, gradients, machines)
     if params.subsample == 1.0:
@@ -87,7 +80,7 @@ def grow_tree(team, matrix, derivatives, inputs, params, workspace):
         start_tree(team, search, workspace)
     barrier(team)
     if params.colsample_bytree < 1.0:
-        draw_columns(team, matrix, inputs, params, workspace)
+        options.draw_columns(team, matrix, inputs, params, workspace)
     build_root(team, search, inputs, workspace)
     find_splits(team, search, workspace)
     while True:
@@ -112,7 +105,7 @@ def build_root(team, search, inputs, workspace):
     """Fill the root's histogram, sums and value; ends when member 0 has done the last."""
     tree = workspace.tree
     if inputs.lane >= 0:
-        take_root(team, inputs.roots, inputs.lane, workspace)
+        options.take_root(team, inputs.roots, inputs.lane, workspace)
     else:
         build_histograms(team, inputs.bins, inputs.gradients, workspace)
     if team.rank == 0:
@@ -136,7 +129,7 @@ def sum_root(matrix, workspace):
             total += number
         tree.sums[ROOT, OWN, 0] = total
     else:
-        sum_root_of_several(matrix, workspace)
+        options.sum_root_of_several(matrix, workspace)
 
 
 @kernel
@@ -148,11 +141,11 @@ def finish_tree(team, matrix, derivatives, rules, params, workspace, scores):
     if team.rank == 0:
         prune(workspace.tree, params)
         if params.ccp_alpha > 0.0:
-            prune_weakest_links(workspace.tree, params)
+            options.prune_weakest_links(workspace.tree, params)
         name_final_leaves(workspace.tree)
     barrier(team)
     if scores.renewal.leaf.shape[1] > 0:
-        renew_leaves(team, matrix, derivatives, scores.renewal, rules, params, workspace)
+        options.renew_leaves(team, matrix, derivatives, scores.renewal, rules, params, workspace)
     n_blocks = workspace.partition.start.shape[0]  # also those of rows that were left out
     add_values(team, matrix, workspace, n_blocks, scores.raw_score)
     if team.rank == 0:

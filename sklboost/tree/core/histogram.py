@@ -20,7 +20,7 @@ from sklboost.engine.compiling import inlined, kernel, late
 from sklboost.engine.instructions import item_bytes, load_word
 from sklboost.engine.parallel import barrier, next_task, share
 from sklboost.engine.structs import BuiltColumns
-from sklboost.tree.core.options import add_few_rows_to_strip, add_rows_to_strip, take_apart
+from sklboost.tree.core import options
 from sklboost.tree.core.prefetching import bins_are_scattered, prefetch_bins, prefetch_values
 from sklboost.tree.core.workspace import NARROW_CELLS
 
@@ -95,7 +95,7 @@ def add_block(built, columns, gradients, workspace, build, block, accumulator):
         if has_one_output:
             add_rows(built.rows, packed, row_list, some, accumulator)
         else:
-            add_rows_to_strip(built.rows, packed, row_list, some, accumulator)
+            options.add_rows_to_strip(built.rows, packed, row_list, some, accumulator)
 
 
 @kernel
@@ -146,7 +146,7 @@ def flush_accumulator(built, columns, accumulator, histogram, n_before):
     for column in range(columns[0], columns[1]):
         cells, first = accumulator[column * width :], built.members[column]
         if built.members[column + 1] > first + 1:
-            take_apart(built, column, cells, histogram, n_before)
+            options.take_apart(built, column, cells, histogram, n_before)
         target = histogram[built.cells[0, first] : built.cells[1, first]]
         for bin_ in range(len(target)):
             target[bin_] = cells[bin_] if n_before == 0 else target[bin_] + cells[bin_]
@@ -193,7 +193,7 @@ def add_small(rows, gradients, workspace, strip, row_list, sign, histogram):
     if len(gradients.packed) == 1:
         add_few_rows(rows, packed, row_list, sign, starts, histogram)
     else:
-        add_few_rows_to_strip(rows, packed, row_list, sign, starts, histogram)
+        options.add_few_rows_to_strip(rows, packed, row_list, sign, starts, histogram)
 
 
 @kernel

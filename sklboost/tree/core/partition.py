@@ -15,7 +15,7 @@ import numpy as np
 from sklboost.data.cuts import midpoint
 from sklboost.engine.compiling import inlined, kernel
 from sklboost.engine.parallel import barrier, next_task, share
-from sklboost.tree.core.options import fill_special_sides
+from sklboost.tree.core import options
 from sklboost.tree.core.prefetching import prefetch_values, values_are_scattered
 
 _ROUTE_COUNTER = np.int64(0)
@@ -84,7 +84,7 @@ def fill_sides(split, categories, matrix, sides):
     """
     feature = split.feature
     if matrix.n_categories[feature] > 0 or matrix.places[feature].is_shared == 1:
-        fill_special_sides(split, categories, matrix, sides)
+        options.fill_special_sides(split, categories, matrix, sides)
         return
     n_bins = matrix.bin_starts[feature + 1] - matrix.bin_starts[feature]
     for bin_ in range(n_bins):

@@ -5,8 +5,8 @@ stays if one below it is worth keeping, which is the difference from refusing it
 """
 
 from sklboost.engine.compiling import kernel
+from sklboost.tree.core import options
 from sklboost.tree.core.frontier import make_leaf
-from sklboost.tree.core.options import move_split
 
 
 @kernel
@@ -65,7 +65,7 @@ def close_gaps(tree):
             # children, and are told here where these go
             nodes[n_kept] = nodes[node]
             if tree.categories.shape[1] > 0:
-                move_split(node, n_kept, tree)
+                options.move_split(node, n_kept, tree)
             for output in range(tree.outputs.shape[1]):
                 tree.outputs[n_kept, output] = tree.outputs[node, output]
             parent = growth[node].parent

@@ -18,8 +18,8 @@ from sklboost.engine.compiling import inlined, kernel
 from sklboost.engine.elementary import float_of, low_bits, mix_bits, power_of_2_in
 from sklboost.engine.parallel import barrier, share
 from sklboost.engine.structs import aligned_zeros
+from sklboost.tree.core import options
 from sklboost.tree.core.machines import BLOCK_ROWS, TOTALS, Machines, exchange
-from sklboost.tree.core.options import fill_counts, fill_strips
 
 _GRADIENT_LIMIT = 2.0**31
 _HESSIAN_LIMIT = 2.0**32
@@ -233,9 +233,9 @@ def quantize(team, derivatives, key, gradients, machines):
             quantize_rows(derivatives, output, output_key, gradients, rows, first_number)
         barrier(team)
     if len(gradients.packed) > 1:
-        fill_strips(team, gradients)
+        options.fill_strips(team, gradients)
     if len(gradients.counts) > 0:
-        fill_counts(team, gradients)
+        options.fill_counts(team, gradients)
 
 
 @kernel

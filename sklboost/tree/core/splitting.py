@@ -20,6 +20,7 @@ import numpy as np
 from sklboost.engine.compiling import inlined, kernel
 from sklboost.engine.parallel import barrier, next_task
 from sklboost.engine.structs import TrainingBins, TreeParams
+from sklboost.tree.core import options
 from sklboost.tree.core.formulas import similarity, split_gain
 from sklboost.tree.core.gain_limits import (
     BLOCK_BINS,
@@ -29,7 +30,6 @@ from sklboost.tree.core.gain_limits import (
     may_improve,
 )
 from sklboost.tree.core.machines import list_own_features
-from sklboost.tree.core.options import complete_split, list_node_features, scan_special_feature
 from sklboost.tree.core.quantization import Derivatives, scales_of, unpack
 from sklboost.tree.core.workspace import LEFT, OWN
 
@@ -90,7 +90,7 @@ def find_splits(team, search, workspace):
             tree.splits[node] = split
             tree.sums[node, LEFT, 0] = split.left_sum
             if split.n_listed > 0 or tree.sums.shape[2] > 1:
-                complete_split(node, chosen, search.matrix, workspace)
+                options.complete_split(node, chosen, search.matrix, workspace)
 
 
 @inlined
@@ -103,7 +103,7 @@ def search_node(search, workspace, number, rank):
     features = columns.of_tree[: columns.n_of_tree[0]]
     is_drawn = params.colsample_bylevel < 1.0 or params.colsample_bynode < 1.0
     if is_drawn or len(columns.rules.groups) > 0:
-        n_features = list_node_features(node, rank, tree, params, columns)
+        n_features = options.list_node_features(node, rank, tree, params, columns)
         features = columns.of_node[rank, :n_features]
     if workspace.machines.size > 1:
         own = columns.of_node[rank]
@@ -140,7 +140,7 @@ def scan_features(search, workspace, task, features, best):
         if is_plain_tree and has_column and matrix.n_categories[feature] == 0:
             scan_feature(search, task, feature, best)
         else:
-            scan_special_feature(search, workspace, task, feature, best)
+            options.scan_special_feature(search, workspace, task, feature, best)
 
 
 @inlined

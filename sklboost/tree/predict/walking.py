@@ -8,8 +8,8 @@ from sklboost.data.binning import rank_values, shifts_of, table_length
 from sklboost.data.raw_values import RawMatrix
 from sklboost.engine.compiling import inlined, kernel, late
 from sklboost.engine.instructions import WORDS, above, at_least, descend, trailing_zeros
-from sklboost.engine.library.packing import PackedOnce
 from sklboost.engine.model import ALL_ROWS, N_LANDINGS, TOP_DEPTH, Model
+from sklboost.engine.packing import PackedOnce
 from sklboost.engine.structs import aligned_zeros
 from sklboost.tree.predict.category_bits import is_listed
 
