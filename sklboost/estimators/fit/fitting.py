@@ -48,7 +48,7 @@ from sklboost.inspection.nested_subtrees import pruning_path
 from sklboost.objectives.derivative_checks import FaultyRowError
 from sklboost.objectives.loss import Loss
 from sklboost.objectives.metric import RoundMetric
-from sklboost.tree.predict import pickling  # noqa: F401, tells pickle of models
+from sklboost.tree.predict import codec  # noqa: F401, tells pickle of models
 from sklboost.tree.predict.assembly import assemble_model
 from sklboost.tree.predict.trees import no_trees, trees_of
 
