@@ -31,7 +31,6 @@ from sklboost.estimators.predict.fitted_model import (
 from sklboost.estimators.predict.importances import ImportancesMixin
 from sklboost.estimators.predict.shap_values import ShapValuesMixin
 from sklboost.estimators.saving import SavingMixin
-from sklboost.estimators.versions import RemembersVersion
 from sklboost.estimators.xgboost_names import XGBoostNamesMixin
 from sklboost.objectives.loss import by_rows
 
@@ -52,7 +51,6 @@ class BaseBooster(
     Parameters,
     ChecksNames,
     DocumentationLinkMixin,
-    RemembersVersion,
     BaseEstimator,
     metaclass=ABCMeta,
 ):

@@ -94,7 +94,7 @@ def _checked(section: Section, n_categories: np.ndarray, n_outputs: int) -> dict
     _check_links(section["left"], left, counts)
     n_splits = int((left >= 0).sum())
     settings = _checked_settings(section["settings"], len(counts), n_outputs)
-    document = {
+    document: dict[str, Any] = {
         "n_nodes": counts,
         "left": left,
         "feature": section["feature"].integers(0, len(n_categories) - 1, n_splits),

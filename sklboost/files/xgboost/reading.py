@@ -1,14 +1,15 @@
 """XGBoost's models: its document, JSON or UBJSON, as trees and what they mean."""
 
+import itertools
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from sklboost.data.encoding import MOST_CATEGORIES, Encoding
-from sklboost.files.foreign import ForeignTree, Meaning
+from sklboost.data.frames.adapter import as_objects
+from sklboost.files.foreign import ForeignTree, ModelInfo
 from sklboost.files.sections import LARGEST_SCORE, ModelFileError, Section
-from sklboost.files.xgboost.categories import read_categories
 
 
 class SharedObjective(NamedTuple):
@@ -297,7 +298,7 @@ NOTHING_KNOWN = Known()
 
 def read_model(
     document: Section, known: Known = NOTHING_KNOWN
-) -> tuple[list[ForeignTree], list[str], Meaning]:
+) -> tuple[list[ForeignTree], list[str], ModelInfo]:
     """Return the trees, their places, and what they mean.
 
     Only rounds up to ``best_iteration`` are kept, those that XGBoost's estimators predict with.
@@ -339,7 +340,7 @@ def read_model(
         "booster": "dart" if weights is not None else "gbtree",
     }
     names = learner.get("feature_names")
-    meaning = Meaning(
+    info = ModelInfo(
         task=task,
         objective=objective,
         base_score=_base_score(shapes["base_score"], objective, n_outputs),
@@ -354,10 +355,10 @@ def read_model(
         parameters=parameters,
         best_iteration=best,
     )
-    if names is not None and meaning.feature_names and len(meaning.feature_names) != n_features:
-        names.fail(f"must have {n_features} elements, and has {len(meaning.feature_names)}")
+    if names is not None and info.feature_names and len(info.feature_names) != n_features:
+        names.fail(f"must have {n_features} elements, and has {len(info.feature_names)}")
     foreign = [tree.foreign(weight, rate, reg_lambda) for tree, weight in trees]
-    return foreign, [tree.place for tree, _ in trees], meaning
+    return foreign, [tree.place for tree, _ in trees], info
 
 
 def _likely_rate(known: Known, n_parallel: int) -> float:
@@ -519,3 +520,91 @@ def _rounds(
             size.fail(f"must be {n_leaf_outputs}, as that of the first tree")
         trees.append((read_tree(sections[number], n_leaf_outputs), float(factors[number])))
     return trees, n_parallel, best_round
+
+
+# --- categories
+
+# The values of categories in XGBoost's files, since its version 3.1: text or integers.
+#
+# ``enc`` has an entry for each feature, empty for numbers. Text is stored as bytes, all one after
+# the other, and where each begins. ``sorted_idx`` are the places of the values in increasing order,
+# feature after feature, by which XGBoost finds them.
+#
+# XGBoost looks up the values of columns of a categorical dtype, and takes all other numbers for
+# places in the list. So small integers are in the list at their own places, with the integers
+# between them: either way they are the same category.
+
+# The types of arrays of integers, as XGBoost numbers them: from int8 to int64.
+INT8, INT64 = 9, 15
+# It counts characters where it should count bytes, so that other values are found.
+CUT_OFF = "XGBoost 3.2 cuts text off that is not ASCII"
+
+
+def read_categories(
+    section: Section | None, is_category: Sequence[bool], most_listed: Sequence[int]
+) -> tuple[Encoding, ...] | None:
+    """Return how the values of features become numbers; None if all are numbers.
+
+    Parameters
+    ----------
+    section : Section or None
+        Stored values; None, or a section without entries, if there are none.
+    is_category : sequence of bool
+        Which features are categories, as far as the file says it.
+    most_listed : sequence of int
+        The largest code in the splits of each feature, -1 if there is none.
+    """
+    columns: list[list[Any] | None] = [None] * len(is_category)
+    entries = None if section is None else section.get("enc")
+    if entries is not None and len(entries) > 0:
+        if len(entries) != len(columns):
+            entries.fail(f"must have {len(columns)} elements, and has {len(entries)}")
+        columns = [_read_values(entry) for entry in entries]
+    plain, codes = Encoding(), np.arange(max(most_listed, default=-1) + 1)  # shared
+    encodings = []
+    for values, is_declared, most in zip(columns, is_category, most_listed, strict=True):
+        if values is not None:
+            if most >= len(values):
+                raise ModelFileError(f"cats.enc: there is no category {most}, as splits have")
+            encodings.append(_encoding_of(values))
+        elif is_declared or most >= 0:  # codes that the user has made
+            own = codes[: most + 1]
+            encodings.append(Encoding("category", "", codes[:0], own, own, True, True))
+        else:
+            encodings.append(plain)
+    return None if all(encoding.is_plain for encoding in encodings) else tuple(encodings)
+
+
+def _read_values(entry: Section) -> list[Any] | None:
+    """Return the categories by code; None for numbers."""
+    values = entry["values"]
+    if len(values) == 0:
+        return None
+    if len(values) > MOST_CATEGORIES:
+        values.fail(f"more than {MOST_CATEGORIES} categories are not supported")
+    if (kind := entry.get("type")) is not None:
+        kind.integer(INT8, INT64)
+        found: list[Any] = values.integers(-(2**63), 2**63 - 1).tolist()
+    else:
+        data = values.integers(-128, 127).astype(np.int8).tobytes()
+        if not data.isascii():
+            values.fail(f"text of categories beyond ASCII: {CUT_OFF}; train with other names")
+        ends = entry["offsets"].integers(0, len(data))
+        if (np.diff(ends) < 0).any():
+            entry["offsets"].fail("do not increase")
+        found = [data[i:j].decode("ascii") for i, j in itertools.pairwise(ends.tolist())]
+    if not found:
+        entry["offsets"].fail("there is no category")
+    if len(set(found)) < len(found):
+        values.fail("a category occurs twice")
+    return found
+
+
+def _encoding_of(values: list[Any]) -> Encoding:
+    order = sorted(range(len(values)), key=values.__getitem__)
+    ordered = [values[i] for i in order]
+    categories = as_objects(ordered) if isinstance(values[0], str) else np.array(ordered)
+    is_declared = values == list(range(len(values)))  # a number is the category it is the place of
+    return Encoding(
+        "category", "", categories=categories, codes=np.array(order), is_declared=is_declared
+    )

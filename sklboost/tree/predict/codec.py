@@ -246,7 +246,7 @@ def _restore_arrays(kind: Callable[..., Any], *fields: Any) -> Any:
     return kind(*restored)
 
 
-copyreg.pickle(Model, _reduce_model)  # type: ignore[arg-type]
-copyreg.pickle(Trees, _reduce_trees)  # type: ignore[arg-type]
+copyreg.pickle(Model, _reduce_model)
+copyreg.pickle(Trees, _reduce_trees)
 # no part of joblib's interface: without it, its files are as all other pickles
 getattr(NumpyPickler, "dispatch", {})[Model] = _save_model

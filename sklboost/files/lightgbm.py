@@ -11,7 +11,7 @@ import numpy as np
 
 from sklboost.data.encoding import MOST_CATEGORIES, Encoding, list_encoding
 from sklboost.files.documents import read_json
-from sklboost.files.foreign import ForeignTree, Meaning, add_up, with_equal_left, with_gradients
+from sklboost.files.foreign import ForeignTree, ModelInfo, add_up, with_equal_left, with_gradients
 from sklboost.files.sections import ModelFileError, Section
 
 # The arrays of a tree that are read; all else is not looked at.
@@ -540,7 +540,7 @@ def _read_linear(
 
 
 @np.errstate(all="ignore")
-def read_lightgbm(data: bytes, name: str) -> tuple[list[ForeignTree], list[str], Meaning]:
+def read_lightgbm(data: bytes, name: str) -> tuple[list[ForeignTree], list[str], ModelInfo]:
     """Return the trees of a text model, their places for errors, and what they mean.
 
     Raises
@@ -569,7 +569,7 @@ def read_lightgbm(data: bytes, name: str) -> tuple[list[ForeignTree], list[str],
     trees = _with_gradients(trees, header, parameters)
     factor = header.sigmoid / (n_rounds if header.is_forest else 1)
     task = header.objective.task
-    meaning = Meaning(
+    info = ModelInfo(
         task=task,
         objective=header.objective.name,
         base_score=header.sigmoid * base_score,
@@ -581,7 +581,7 @@ def read_lightgbm(data: bytes, name: str) -> tuple[list[ForeignTree], list[str],
         missing=missing,
         parameters=parameters,
     )
-    return [_scaled(tree, factor) for tree in trees], places, meaning
+    return [_scaled(tree, factor) for tree in trees], places, info
 
 
 def _without_start(
