@@ -38,7 +38,6 @@ from sklboost.estimators.predict.fitted_model import (
     trained_model,
 )
 from sklboost.estimators.saving import SavingMixin
-from sklboost.estimators.versions import RemembersVersion
 from sklboost.estimators.xgboost_names import XGBoostNamesMixin
 from sklboost.objectives.loss import by_rows
 from sklboost.version import __version__
@@ -59,7 +58,6 @@ class BaseBooster(
     XGBoostNamesMixin,
     CallbackSupportMixin,
     Parameters,
-    RemembersVersion,
     BaseEstimator,
     metaclass=ABCMeta,
 ):

@@ -39,7 +39,7 @@ from sklboost.estimators.progress import progress_callbacks
 from sklboost.inspection.nested_subtrees import pruning_path
 from sklboost.objectives.custom import FaultyRowError
 from sklboost.objectives.metric import Metric
-from sklboost.tree.predict import pickling  # noqa: F401, tells pickle of models
+from sklboost.tree.predict import codec  # noqa: F401, tells pickle of models
 from sklboost.tree.predict.trees import no_trees, trees_of
 
 
