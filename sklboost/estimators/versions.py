@@ -5,10 +5,9 @@ from typing import Any
 
 import sklearn.exceptions
 
-from sklboost.estimators.input.user_warnings import remember_origin, warn_user, work_origin
+from sklboost.estimators.input.user_warnings import warn_user
 
 _VERSION = "_sklboost_version"
-_ORIGIN = "_origin"
 
 
 class InconsistentVersionWarning(sklearn.exceptions.InconsistentVersionWarning):
@@ -23,20 +22,14 @@ class InconsistentVersionWarning(sklearn.exceptions.InconsistentVersionWarning):
 
 
 class RemembersVersion:
-    """Pickles estimators with the version of the package, and compares it when they are loaded.
-
-    What is sent to another process also holds the line that warnings there are to name.
-    """
+    """Pickles estimators with the version of the package, and compares it when they are loaded."""
 
     def __getstate__(self) -> dict[str, Any]:
         state: Any = super().__getstate__()
-        origin = work_origin()
-        return {**state, _VERSION: _current_version(), **({_ORIGIN: origin} if origin else {})}
+        return {**state, _VERSION: _current_version()}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         others = dict(state)
-        if _ORIGIN in others:
-            remember_origin(others.pop(_ORIGIN))
         original = others.pop(_VERSION, "before 0.1.0")
         if original != _current_version():
             warn_user(

@@ -38,8 +38,8 @@ _MOST_NAMED = 10
 class UnknownCategoryWarning(UserWarning):
     """Some values of categories do not occur in the training; they count as missing.
 
-    Given once for each line of code that predicts, or that begins a search, unless a filter of
-    ``warnings`` says "always".
+    It names the line of code that predicts. In the processes and threads of a search each worker
+    warns for itself.
     """
 
 
