@@ -7,8 +7,8 @@ import numpy as np
 
 from sklboost.estimators.base import BaseBooster
 from sklboost.estimators.fit.sklearn_callbacks import with_callbacks
+from sklboost.estimators.input.arguments import row_weights
 from sklboost.estimators.input.queries import RankingTargets, read_given, read_sets
-from sklboost.estimators.input.weights import row_weights
 from sklboost.estimators.parameters.docstrings import documented
 from sklboost.estimators.parameters.names import checks_arguments
 from sklboost.estimators.parameters.ranking import RankerParameters

@@ -33,9 +33,9 @@ from sklboost.estimators.fit.reading import (
     read_data,
     tree_settings,
 )
+from sklboost.estimators.input.arguments import warn_of_small_weights
 from sklboost.estimators.input.feature_names import name_text
 from sklboost.estimators.input.rows import Rows
-from sklboost.estimators.input.weights import warn_of_small_weights
 from sklboost.estimators.parameters.groups import Parameters
 from sklboost.estimators.predict.fitted_model import (
     TrainedModel,

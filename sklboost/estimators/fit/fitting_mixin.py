@@ -11,7 +11,7 @@ from sklboost.estimators.fit.fitting import fit_model
 from sklboost.estimators.fit.reading import Continued, FitRequest
 from sklboost.estimators.fit.sklearn_callbacks import detach, fit_tasks, with_callbacks
 from sklboost.estimators.input.arguments import FitArguments
-from sklboost.estimators.input.target_kinds import RegressionTargets, Targets
+from sklboost.estimators.input.targets import RegressionTargets, Targets
 from sklboost.estimators.parameters.groups import Parameters
 from sklboost.estimators.parameters.names import checks_arguments
 from sklboost.estimators.parameters.rules import check_parameters, is_default, value_of

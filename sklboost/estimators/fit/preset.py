@@ -228,7 +228,7 @@ def sample(request: FitRequest, data: FitTask) -> FitTask:
 def _how_to_divide(request: FitRequest, data: FitTask) -> dict[str, Any]:
     return {
         "how": request.parameters.validation_split,
-        "parts": data.targets.parts(data.rows.y),
+        "parts": data.targets.strata_for_holdout(data.rows.y),
         "seed": data.seeds[0],
     }
 

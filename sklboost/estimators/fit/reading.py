@@ -15,6 +15,7 @@ from sklboost.engine.model import Model
 from sklboost.engine.structs import FeatureRules, TreeParams
 from sklboost.estimators.fit.holdout import hold_out, lost_numbers
 from sklboost.estimators.input.arguments import FitArguments, GivenSet, computed, given_sets, seeds
+from sklboost.estimators.input.classes import ClassTargets, listed, places_among
 from sklboost.estimators.input.feature_names import (
     Encodings,
     FittedFeatures,
@@ -34,8 +35,7 @@ from sklboost.estimators.input.rows import (
     validation_rows,
     weigh_classes,
 )
-from sklboost.estimators.input.target_kinds import ClassTargets, Targets
-from sklboost.estimators.input.targets import listed, places_among
+from sklboost.estimators.input.targets import Targets
 from sklboost.estimators.input.user_warnings import warn_user
 from sklboost.estimators.parameters.boosting import BoostingParameters, rounds_and_trees
 from sklboost.estimators.parameters.groups import Parameters
@@ -495,7 +495,7 @@ def _hold_out(task: FitTask, parameters: Parameters, continued: Continued | None
             rows,
             fraction=parameters.validation_fraction,
             how=parameters.validation_split,
-            parts=task.targets.parts(rows.y),
+            parts=task.targets.strata_for_holdout(rows.y),
             seed=seed,
             needs=[*needs.values(), *task.targets.wanted(rows.y)],
         )
