@@ -22,7 +22,7 @@ from sklboost.estimators.fit.sklearn_callbacks import (
 from sklboost.estimators.input.arguments import FitArguments
 from sklboost.estimators.input.feature_names import read_signs
 from sklboost.estimators.input.features import features
-from sklboost.estimators.input.target_kinds import RegressionTargets, Targets
+from sklboost.estimators.input.targets import RegressionTargets, Targets
 from sklboost.estimators.parameters.boosters import Parameters
 from sklboost.estimators.parameters.docstrings import methods_documented
 from sklboost.estimators.parameters.names import methods_checked

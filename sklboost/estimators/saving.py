@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import sklearn.exceptions
 
-from sklboost.estimators.input.user_warnings import remember_origin, warn_user, work_origin
+from sklboost.estimators.input.user_warnings import warn_user
 from sklboost.estimators.predict.fitted_model import HasFittedModel
 
 # What the state of an estimator has beside its parameters.
-_FIT, _VERSION, _ORIGIN = "_fit", "_sklboost_version", "_origin"
+_FIT, _VERSION = "_fit", "_sklboost_version"
 
 
 class InconsistentVersionWarning(sklearn.exceptions.InconsistentVersionWarning):
@@ -83,8 +83,7 @@ def _current_version() -> str:
 class SavingMixin(HasFittedModel):
     """Model files, and the state of an estimator.
 
-    The state has the version of the package, with which the version that reads it is compared, and
-    in another process the line of the user's code that warnings there are to name.
+    The state has the version of the package, with which the version that reads it is compared.
     """
 
     def __getstate__(self) -> dict[str, Any]:
@@ -93,15 +92,11 @@ class SavingMixin(HasFittedModel):
         if fit := {name: state.pop(name) for name in names if name in state}:
             state[_FIT] = SavedFit(fit)
         state[_VERSION] = _current_version()
-        if origin := work_origin():
-            state[_ORIGIN] = origin
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         others = dict(state)
         fit = others.pop(_FIT, None)
-        if _ORIGIN in others:
-            remember_origin(others.pop(_ORIGIN))
         original = others.pop(_VERSION, "before 0.1.0")
         if original != _current_version():
             warn_user(

@@ -38,26 +38,20 @@ _MOST_NAMED = 10
 class UnknownCategoryWarning(UserWarning):
     """Some values of categories do not occur in the training; they count as missing.
 
-    Given once for each line of code that predicts, or that begins a search, unless a filter of
-    ``warnings`` says "always".
+    It names the line of code that predicts. In the processes and threads of a search each worker
+    warns for itself.
     """
 
 
 class FeatureSettings(NamedTuple):
-    """The parameters that say how features are read, and whose they are."""
+    """The parameters that say how features are read."""
 
     caller: str  # the estimator's class or the function, for errors
-    # the parameters
     categorical_features: Any
     enable_categorical: bool
     unknown_category: str
     missing: float
     max_bin: int
-
-    @property
-    def has_marker(self) -> bool:
-        """Whether there is a further value that counts as missing."""
-        return not math.isnan(self.missing)
 
 
 def feature_settings(caller: str, parameters: Parameters) -> FeatureSettings:
@@ -75,7 +69,8 @@ def needs_table(settings: FeatureSettings, encodings: Encodings) -> bool:
     """Whether even an array of floats has to be encoded."""
     declared = settings.categorical_features
     is_declared = declared is not None and not isinstance(declared, str) and len(declared) > 0
-    return settings.has_marker or is_declared or unless_plain(encodings) is not None
+    is_encoded = any(not encoding.is_plain for encoding in encodings or ())
+    return not math.isnan(settings.missing) or is_declared or is_encoded
 
 
 def shape_of(source: FrameAdapter) -> np.ndarray:
@@ -191,7 +186,7 @@ def binned_features(
             f"max_bin={settings.max_bin}, but X was binned with max_bin={X.max_bin}: set both to "
             "the same, or pass the raw values (to search for the best max_bin, for instance)"
         )
-    if not (missing == settings.missing or (math.isnan(missing) and not settings.has_marker)):
+    if not (missing == settings.missing or (math.isnan(missing) and math.isnan(settings.missing))):
         raise ValueError(
             f"missing={settings.missing}, but X was binned with missing={missing}: set both to "
             "the same"
@@ -469,7 +464,7 @@ def _read_sparse(X: Any, settings: FeatureSettings, encodings: Encodings) -> Spa
     """Read a CSR matrix or array of floats; ValueError if its values are not plain numbers."""
     check_sparse(settings, encodings)
     table = sparse_table(X)
-    return table.with_missing(settings.missing) if settings.has_marker else table
+    return table if math.isnan(settings.missing) else table.with_missing(settings.missing)
 
 
 def check_sparse(settings: FeatureSettings, encodings: Encodings) -> None:
