@@ -141,7 +141,7 @@ def training_rows(
     ValueError for wrong shapes or lengths, no rows, targets or weights that are NaN or infinite,
     negative weights, weights that are all 0, a column of targets none of which is known.
     """
-    learn_table = fit_table
+    learn_table: Any = fit_table
     if isinstance(X, BinnedMatrix):
         check_array(X.bins, estimator=settings.caller, **SHAPE_CHECKS)
     elif dask_kind(X):
