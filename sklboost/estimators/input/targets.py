@@ -7,7 +7,7 @@ from its own known rows, and no row needs to be left out for one of its columns.
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -16,9 +16,11 @@ from sklearn.utils.validation import validate_data
 
 from sklboost.estimators.input.arguments import places, row_values
 from sklboost.estimators.parameters.boosters import Parameters
-from sklboost.estimators.parameters.kinds import DistributionParameters
 from sklboost.objectives.loss import Loss
 from sklboost.objectives.registry import find_distribution, make_loss
+
+if TYPE_CHECKING:
+    from sklboost.estimators.parameters.kinds import DistributionParameters
 
 # Gradients are float32: beyond these they would overflow, or vanish, without a word.
 _LARGEST_TARGET = 1e30
@@ -266,7 +268,7 @@ class DistributionTargets(RegressionTargets):
     spread: float
 
     @classmethod
-    def learn(cls, y: np.ndarray, weight: np.ndarray, parameters: DistributionParameters) -> Self:
+    def learn(cls, y: np.ndarray, weight: np.ndarray, parameters: "DistributionParameters") -> Self:
         """Find the unit for targets of rows of positive weight, shape (n_samples,)."""
         if y.ndim == 2:
             raise ValueError(
