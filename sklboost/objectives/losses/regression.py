@@ -38,6 +38,23 @@ class OrderedAlphas(RowLoss):
         alphas = raw_score.reshape(self._n_alphas, -1, raw_score.shape[1])
         return by_rows(np.sort(alphas, axis=0).reshape(raw_score.shape))
 
+    def d2(self, y: np.ndarray, prediction: np.ndarray, weight: np.ndarray) -> float:
+        """Return the mean D2 of all alphas and targets, each from the known values."""
+        found = []
+        for output, alpha in enumerate(self.parameters):
+            target = y[output % len(y)]
+            known = ~np.isnan(target)
+            if known.any():
+                weights = weight[known] if len(weight) else weight
+                found.append(self._d2_of(target[known], prediction[output, known], weights, alpha))
+        return float(np.mean(found))
+
+    def _d2_of(
+        self, y: np.ndarray, prediction: np.ndarray, weight: np.ndarray, alpha: float
+    ) -> float:
+        """Return the D2 of one alpha and target, all of whose values are known."""
+        raise NotImplementedError
+
 
 class QuantileError(OrderedAlphas):
     """The loss of quantiles; one output for each alpha, from the lowest to the highest."""
@@ -65,6 +82,15 @@ class QuantileError(OrderedAlphas):
         difference = y - p
         return max(alpha * difference, (alpha - 1.0) * difference)
 
+    def _d2_of(
+        self, y: np.ndarray, prediction: np.ndarray, weight: np.ndarray, alpha: float
+    ) -> float:
+        """Return scikit-learn's score of pinball losses."""
+        from sklearn.metrics import d2_pinball_score
+
+        weights = weight if len(weight) else None
+        return float(d2_pinball_score(y, prediction, sample_weight=weights, alpha=alpha))
+
     def start(self, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
         """Return the quantiles of the targets."""
         targets = np.atleast_2d(y)
@@ -81,6 +107,7 @@ class AbsoluteError(QuantileError):
 
     name = "reg:absoluteerror"
     parameter = ""
+    d2 = None  # as scikit-learn: absolute errors are scored by R²
 
     @staticmethod
     @inlined
@@ -114,6 +141,17 @@ class ExpectileError(OrderedAlphas):
         """Return the squared distance times a below the target, ``1 - a`` above."""
         difference = y - p
         return (alpha if difference > 0.0 else 1.0 - alpha) * difference * difference
+
+    def _d2_of(
+        self, y: np.ndarray, prediction: np.ndarray, weight: np.ndarray, alpha: float
+    ) -> float:
+        """Compare with the expectile of the targets; all targets the same: 1 for no error, or 0."""
+        loss = ExpectileError(1, (alpha,))
+        of_constant = loss.value(y[np.newaxis], np.full((1, len(y)), loss.start(y, weight)), weight)
+        of_model = loss.value(y[np.newaxis], prediction[np.newaxis], weight)
+        if y.min() == y.max():
+            return 1.0 if of_model == 0.0 else 0.0
+        return 1.0 - of_model / of_constant
 
 
 # Beyond, log(cosh(r)) is a straight line, and cosh(r) would overflow.
