@@ -148,6 +148,6 @@ def test_other_names_are_not_there():
     with pytest.raises(AttributeError, match=r"'Booster': take load_model\(path\), from_xgboost"):
         _ = sklboost.Booster
     with pytest.raises(
-        ImportError, match="cannot import name 'XGBClassifier'.*: take XGBClassifierLite"
+        ImportError, match=r"cannot import name 'XGBClassifier'.*: take XGBClassifierLite"
     ):
         from sklboost import XGBClassifier  # noqa: F401

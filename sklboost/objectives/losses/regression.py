@@ -52,8 +52,13 @@ class OrderedAlphas(RowLoss):
     def _d2_of(
         self, y: np.ndarray, prediction: np.ndarray, weight: np.ndarray, alpha: float
     ) -> float:
-        """Return the D2 of one alpha and target, all of whose values are known."""
-        raise NotImplementedError
+        """Return the D2 of one alpha and target; all targets the same: 1 for no error, else 0."""
+        loss, rows = type(self)(1, (alpha,)), y[np.newaxis]
+        of_model = loss.value(rows, prediction[np.newaxis], weight)
+        of_constant = loss.value(rows, np.full(rows.shape, loss.start(rows, weight)), weight)
+        if y.min() == y.max():
+            return 1.0 if of_model == 0.0 else 0.0
+        return 1.0 - of_model / of_constant
 
 
 class QuantileError(OrderedAlphas):
@@ -82,15 +87,6 @@ class QuantileError(OrderedAlphas):
         difference = y - p
         return max(alpha * difference, (alpha - 1.0) * difference)
 
-    def _d2_of(
-        self, y: np.ndarray, prediction: np.ndarray, weight: np.ndarray, alpha: float
-    ) -> float:
-        """Return scikit-learn's score of pinball losses."""
-        from sklearn.metrics import d2_pinball_score
-
-        weights = weight if len(weight) else None
-        return float(d2_pinball_score(y, prediction, sample_weight=weights, alpha=alpha))
-
     def start(self, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
         """Return the quantiles of the targets."""
         targets = np.atleast_2d(y)
@@ -107,7 +103,7 @@ class AbsoluteError(QuantileError):
 
     name = "reg:absoluteerror"
     parameter = ""
-    d2 = None  # as scikit-learn: absolute errors are scored by R²
+    d2 = None  # type: ignore[assignment]  # as scikit-learn: absolute errors are scored by R²
 
     @staticmethod
     @inlined
@@ -141,17 +137,6 @@ class ExpectileError(OrderedAlphas):
         """Return the squared distance times a below the target, ``1 - a`` above."""
         difference = y - p
         return (alpha if difference > 0.0 else 1.0 - alpha) * difference * difference
-
-    def _d2_of(
-        self, y: np.ndarray, prediction: np.ndarray, weight: np.ndarray, alpha: float
-    ) -> float:
-        """Compare with the expectile of the targets; all targets the same: 1 for no error, or 0."""
-        loss = ExpectileError(1, (alpha,))
-        of_constant = loss.value(y[np.newaxis], np.full((1, len(y)), loss.start(y, weight)), weight)
-        of_model = loss.value(y[np.newaxis], prediction[np.newaxis], weight)
-        if y.min() == y.max():
-            return 1.0 if of_model == 0.0 else 0.0
-        return 1.0 - of_model / of_constant
 
 
 # Beyond, log(cosh(r)) is a straight line, and cosh(r) would overflow.
