@@ -2,6 +2,7 @@
 
 import typing as _typing
 from pkgutil import resolve_name as _resolve_name
+from sys import _getframe
 from sys import modules as _modules
 
 from sklboost.boosting.callbacks import (
@@ -94,12 +95,16 @@ _LATER = {
 
 
 def __getattr__(name: str) -> object:
-    """Import what is in `_LATER`; AttributeError for what is not here, with what to take for it."""
+    """Import what is in `_LATER`; an error for what is not here says what to take."""
     if name in _LATER:
         globals()[name] = found = _resolve_name(_LATER[name])
         return found
     remedy = f": take {_OTHER_MEMBERS[name]}" if name in _OTHER_MEMBERS else ""
     text = f"module 'sklboost' has no attribute {name!r}{remedy}"
+    # `from sklboost import name` asks from a function of importlib, which takes an AttributeError
+    # for the name of a submodule and forgets the text
+    if remedy and _getframe(1).f_globals.get("__name__") == "importlib._bootstrap":
+        raise ImportError(f"cannot import name {name!r} from 'sklboost'{remedy}", name=__name__)
     raise AttributeError(text, name=name, obj=_modules[__name__])
 
 

@@ -46,7 +46,12 @@ class XGBRegressorLite(RegressorParameters, RegressorMixin, BaseBooster):
 
     @from_raw_scores
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return R², the coefficient of determination of the predictions.
+        """Return R², the coefficient of determination; of quantiles and expectiles D2.
+
+        R² compares the squared errors of the predictions with those of the mean. For
+        "reg:quantileerror" and "reg:expectileerror" D2 does the same with the loss of the objective
+        and its best constant, the quantile or expectile of the targets: that of quantiles is
+        :func:`sklearn.metrics.d2_pinball_score`.
 
         Parameters
         ----------
@@ -58,14 +63,18 @@ class XGBRegressorLite(RegressorParameters, RegressorMixin, BaseBooster):
         Returns
         -------
         float
-            With several targets the mean of their R², each from the known values.
+            With several targets the mean of their R², each from the known values; with several
+            quantiles or expectiles the mean over all of them and the targets. 1 is the best.
         """
         y, sample_weight = score_arguments(y, sample_weight, numeric=True)
-        if not has_columns(y):
+        fitted = self._fitted
+        if fitted.loss.d2 is None and not has_columns(y):
             return super().score(X, y, sample_weight)
-        fitted, raw_score = self._scored(X)
-        y, prediction = read_targets(y, "y", numeric=True), fitted.predictions(raw_score)
+        y, prediction = read_targets(y, "y", numeric=True), self.predict(X)
         check_columns(y, fitted.targets.size, "y")
         check_consistent_length(prediction, y)
         weight = np.empty(0) if sample_weight is None else row_weights(sample_weight, prediction)
-        return r2(y, prediction, weight)
+        if fitted.loss.d2 is None:
+            return r2(y, prediction, weight)
+        columns = np.atleast_2d(y.T).astype(np.float64)
+        return float(fitted.loss.d2(columns, np.atleast_2d(prediction.T), weight))

@@ -15,6 +15,7 @@ from sklboost.estimators.predict.by_partitions import by_partitions, from_raw_sc
 from sklboost.estimators.predict.fitted_model import FittedModel
 from sklboost.estimators.predict.step_functions import step_functions
 from sklboost.objectives.loss import by_rows
+from sklboost.objectives.losses.aft import AcceleratedFailureTime
 from sklboost.objectives.metrics import concordance
 
 
@@ -171,6 +172,54 @@ class XGBSurvivalLite(SurvivalParameters, BaseBooster):
         with np.errstate(over="ignore"):
             times: np.ndarray = np.exp(-raw_score[0])
         return times
+
+    @by_partitions
+    def predict_quantile(
+        self, X: Any, q: Any, *, strata: Any = None, base_margin: Any = None
+    ) -> np.ndarray:
+        """Predict by when each row has had its event with a given probability.
+
+        For "survival:cox" the first of `unique_times_` at which the survival function of the row is
+        ``1 - q`` or less, infinite if it is greater at all of them: more rows than that outlived
+        what was observed. For "survival:aft" it follows from the distribution, and is finite.
+
+        Parameters
+        ----------
+        X
+        q : float or array-like of shape (n_quantiles,)
+            Probabilities between 0 and 1: 0.5 is the median.
+        strata : array-like of shape (n_samples,), optional
+            Strata of the rows, if the model was fitted with strata.
+        base_margin
+
+        Returns
+        -------
+        ndarray of float64, shape (n_samples,) or (n_samples, n_quantiles)
+            Times; a column per probability if `q` is an array.
+
+        Raises
+        ------
+        ValueError
+            If `q` is no probability between 0 and 1.
+        """
+        levels = np.asarray(q)
+        is_valid = levels.ndim <= 1 and levels.size > 0 and levels.dtype.kind == "f"
+        if not is_valid or not ((levels > 0.0) & (levels < 1.0)).all():
+            raise ValueError(
+                f"q={q!r}: it must be a number between 0 and 1, or a list of such numbers"
+            )
+        fitted, raw_score = self._scored(X, base_margin)
+        targets, columns = self._times_of(fitted), np.atleast_1d(levels).astype(np.float64)
+        codes = targets.codes_of(strata, raw_score.shape[1])
+        if isinstance(fitted.loss, AcceleratedFailureTime):
+            times = fitted.loss.quantiles(columns, raw_score)
+        else:
+            hazards = targets.cumulative_hazards(fitted.loss, raw_score[0], codes)
+            following = np.append(targets.times, np.inf)
+            # the hazards of a row rise with the times
+            places = [(hazards < -np.log1p(-level)).sum(axis=1) for level in columns]
+            times = following[np.column_stack(places)]
+        return times if levels.ndim else times[:, 0]
 
     @by_partitions
     def predict_cumulative_hazard_function(

@@ -69,7 +69,9 @@ def value_document(value: Any) -> Any:  # noqa: C901, one type after the other
     name = f"{kind.__module__.partition('.')[0]}.{kind.__name__}"
     if name in ("pandas.Timestamp", "pandas.Timedelta") and getattr(value, "tz", None) is None:
         return {name: value_document(value.to_numpy())}
-    raise NotStorableError(f"{value!r} is a {kind.__name__}, which has no place in a model file")
+    raise NotStorableError(
+        f"{value!r} is of type {kind.__name__}, which has no place in a model file"
+    )
 
 
 def _array_document(array: np.ndarray) -> dict[str, Any]:

@@ -125,6 +125,9 @@ class Loss:
     can_repeat = True
     has_own_unit = False  # raw scores are in a unit of the targets of the fit
     made_of: Mapping[str, Any] = MappingProxyType({})
+    # What a regressor's `score` is, of targets, predictions, both (n_..., n_samples), and weights.
+    # None: R².
+    d2: Any = None
     chosen_by = "objective"  # the parameter of the estimator, for errors
     # Of raw scores, where these are neither targets nor classes.
     output_names: ClassVar[tuple[str, ...]] = ()

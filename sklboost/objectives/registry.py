@@ -523,6 +523,13 @@ TASK_WORDS = {
     "ranking": "rankings",
     "survival": "survival times",
 }
+# The estimators of objectives, for errors.
+_ESTIMATORS = {
+    "regression": "XGBRegressorLite",
+    **dict.fromkeys(("binary", "multiclass", "multilabel"), "XGBClassifierLite"),
+    "ranking": "XGBRankerLite",
+    "survival": "XGBSurvivalLite",
+}
 _KINDS = {"objective": "an objective", "eval_metric": "a metric"}
 # What other libraries have losses and metrics for, by the first word of their names.
 _ELSEWHERE = {
@@ -573,11 +580,16 @@ def find_named(
     if found is not None:
         return found
     titles = [entry.title for entry in known[task]]
-    tasks = [words for other, words in TASK_WORDS.items() if named(known[other], name)]
+    tasks = [other for other in TASK_WORDS if named(known[other], name)]
     if tasks:
+        estimators = dict.fromkeys(_ESTIMATORS[other] for other in tasks)
+        way = "choose one of"
+        if argument == "objective" and _ESTIMATORS[task] not in estimators:
+            way = f"take {' or '.join(estimators)}, or {way}"
         raise ValueError(
-            f"{argument}={name!r} is {_KINDS[argument]} for {' and '.join(tasks)}, not for "
-            f"{TASK_WORDS[task]}: choose one of {', '.join(titles)}"
+            f"{argument}={name!r} is {_KINDS[argument]} for "
+            f"{' and '.join(TASK_WORDS[other] for other in tasks)}, not for "
+            f"{TASK_WORDS[task]}: {way} {', '.join(titles)}"
         )
     raise ValueError(
         f"{argument}={name!r} {_remedy(str(name), known[task], other_names)} The "

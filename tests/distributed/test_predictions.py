@@ -226,7 +226,8 @@ def test_unknown_categories_where_they_are():
             dask.config.set(scheduler=scheduler),
         ):
             lazy.compute()
-        assert {warning.filename for warning in told} == {__file__}
+        if scheduler == "synchronous":  # a thread of Dask has no line of the user's on its stack
+            assert {warning.filename for warning in told} == {__file__}
     strict = clone(local).set_params(unknown_category="error").fit(FRAME, CLASSES)
     lazy = strict.predict(parts(others))
     with pytest.raises(ValueError, match="Bonn"):

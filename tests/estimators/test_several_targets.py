@@ -10,7 +10,8 @@ import polars as pl
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import DataConversionWarning
-from sklearn.metrics import mean_absolute_error, r2_score, root_mean_squared_error
+from sklearn.metrics import d2_pinball_score, mean_absolute_error, r2_score, root_mean_squared_error
+from sklearn.model_selection import GridSearchCV
 
 from sklboost import (
     Checkpoint,
@@ -206,6 +207,43 @@ def test_draws_without_a_known_row():
     targets[0, 1] = 7.0
     model = XGBRegressorLite(n_estimators=10, subsample=0.3, reg_lambda=0, random_state=0)
     assert_array_equal(model.fit(X, targets).predict(X)[:, 1], 7.0)
+
+
+def test_scores_of_quantiles_and_expectiles_are_d2():
+    for alphas in ([0.3], [0.9, 0.1, 0.5]):
+        model = small(XGBRegressorLite, objective="reg:quantileerror", quantile_alpha=alphas)
+        for y in (Y[:, 0], GAPS):
+            columns = np.atleast_2d(y.T)
+            prediction = np.atleast_2d(model.fit(X, y).predict(X).T)
+            for weight in (None, WEIGHT):
+                scores = []
+                for output, alpha in enumerate(np.repeat(sorted(alphas), len(columns))):
+                    target = columns[output % len(columns)]
+                    rows = ~np.isnan(target)
+                    # with weights, since older releases interpolate the quantile without them
+                    weights = np.ones(rows.sum()) if weight is None else weight[rows]
+                    scores.append(
+                        d2_pinball_score(
+                            *(target[rows], prediction[output, rows]),
+                            sample_weight=weights,
+                            alpha=alpha,
+                        )
+                    )
+                assert_allclose(model.score(X, y, weight), np.mean(scores))
+    search = GridSearchCV(model, dict(max_depth=[1, 2]), error_score="raise").fit(X, Y[:, 0])
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+    # of alpha 0.5 the loss is half the squared error, and its best constant the mean
+    model = small(XGBRegressorLite, objective="reg:expectileerror", expectile_alpha=0.5).fit(X, Y)
+    expected = r2_score(Y, model.predict(X), sample_weight=WEIGHT)
+    assert_allclose(model.score(X, Y, WEIGHT), expected)
+    # a weight of 2 is the row twice, and the best constant has score 0
+    model.set_params(expectile_alpha=[0.2, 0.7]).fit(X, Y)
+    twice = np.repeat(np.arange(len(X)), np.round(WEIGHT / 0.75).astype(int))
+    assert_allclose(model.score(X, Y, WEIGHT), model.score(X[twice], Y[twice]))
+    constant = model.set_params(learning_rate=1e-12).fit(X, Y)
+    assert_allclose(constant.score(X, Y), 0.0, atol=1e-9)
+    absolute = small(XGBRegressorLite, objective="reg:absoluteerror").fit(X, Y[:, 0])
+    assert_allclose(absolute.score(X, Y[:, 0]), r2_score(Y[:, 0], absolute.predict(X)))
 
 
 def test_score_of_known_targets():

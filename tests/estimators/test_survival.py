@@ -5,6 +5,7 @@ import pickle
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy import stats
 from sklearn.base import clone
 from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
@@ -84,6 +85,39 @@ def test_step_functions():
     assert survival == pickle.loads(pickle.dumps(survival))
     assert survival != hazard
     assert repr(survival).startswith("StepFunction(x=array([1.,")
+
+
+def test_quantiles_of_times():
+    random = np.random.default_rng(0)
+    X = random.normal(size=(200, 2))
+    event, time = random.random(200) < 0.6, random.exponential(np.exp(-X[:, 0])) + 0.1
+    y, levels = survival_targets(event, time), [0.25, 0.5, 0.97]
+    model = XGBSurvivalLite(n_estimators=5, max_depth=2).fit(X, y)
+    curves = model.predict_survival_function(X)
+    expected = [
+        [next((t for t in curve.x if curve(t) <= 1 - q), np.inf) for q in levels]
+        for curve in curves
+    ]
+    found = model.predict_quantile(X, levels)
+    assert_allclose(found, expected)
+    assert np.isinf(found).any()
+    assert_array_equal(model.predict_quantile(X, 0.5), found[:, 1])
+    noises = dict(normal=stats.norm, logistic=stats.logistic, extreme=stats.gumbel_l)
+    for name, noise in noises.items():
+        aft = XGBSurvivalLite(
+            objective="survival:aft",
+            n_estimators=5,
+            aft_loss_distribution=name,
+            aft_loss_distribution_scale=0.7,
+        ).fit(X, y)
+        found = aft.predict_quantile(X, levels)
+        assert_allclose(found, np.exp(0.7 * noise.ppf(levels) - aft.predict(X)[:, np.newaxis]))
+        shares = [aft.predict_survival_function(X[:1])[0](t) for t in aft.unique_times_]
+        below = aft.unique_times_ < found[0, 1]
+        assert (np.array(shares)[below] > 0.5).all()
+    for q in (0.0, 1.0, [], [[0.5]], "half", np.nan):
+        with pytest.raises(ValueError, match="must be a number between 0 and 1"):
+            model.predict_quantile(X, q)
 
 
 def test_strata_have_baselines_of_their_own():
@@ -267,7 +301,10 @@ def test_targets_without_events_or_with_bounds():
     ("parameters", "message"),
     [
         (dict(ties="exact"), "ties='exact': it must be one of 'breslow', 'efron'"),
-        (dict(objective="reg:squarederror"), "is an objective for regression, not for survival t"),
+        (
+            dict(objective="reg:squarederror"),
+            "for regression, not for survival times: take XGBRegressorLite",
+        ),
         (
             dict(objective=lambda y, p: (y, p)),
             "objective=.*: it must be None, 'survival:cox' or",

@@ -25,6 +25,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from scipy.special import logit, ndtri
 
 from sklboost.engine.compiling import kernel
 from sklboost.engine.elementary import exp, log
@@ -264,6 +265,17 @@ class AcceleratedFailureTime(Loss):
             log_times = np.log(times)
         _fill_hazards(log_times, raw_score, self.parameters, hazards)
         return hazards
+
+    def quantiles(self, levels: np.ndarray, raw_score: np.ndarray) -> np.ndarray:
+        """Return the times by which events have these probabilities, a column for each."""
+        noise = {
+            "normal": ndtri,
+            "logistic": logit,
+            "extreme": lambda level: np.log(-np.log1p(-level)),
+        }[self.distribution](levels)
+        with np.errstate(over="ignore"):
+            times: np.ndarray = np.exp(self.parameters[0] * noise - raw_score[0][:, np.newaxis])
+        return times
 
     def check_targets(self, y: np.ndarray, name: str) -> None:
         """Raise ValueError for an event at 0, and for entries and strata; shape (n_samples, 4)."""

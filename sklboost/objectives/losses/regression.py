@@ -38,6 +38,28 @@ class OrderedAlphas(RowLoss):
         alphas = raw_score.reshape(self._n_alphas, -1, raw_score.shape[1])
         return by_rows(np.sort(alphas, axis=0).reshape(raw_score.shape))
 
+    def d2(self, y: np.ndarray, prediction: np.ndarray, weight: np.ndarray) -> float:
+        """Return the mean D2 of all alphas and targets, each from the known values."""
+        found = []
+        for output, alpha in enumerate(self.parameters):
+            target = y[output % len(y)]
+            known = ~np.isnan(target)
+            if known.any():
+                weights = weight[known] if len(weight) else weight
+                found.append(self._d2_of(target[known], prediction[output, known], weights, alpha))
+        return float(np.mean(found))
+
+    def _d2_of(
+        self, y: np.ndarray, prediction: np.ndarray, weight: np.ndarray, alpha: float
+    ) -> float:
+        """Return the D2 of one alpha and target; all targets the same: 1 for no error, else 0."""
+        loss, rows = type(self)(1, (alpha,)), y[np.newaxis]
+        of_model = loss.value(rows, prediction[np.newaxis], weight)
+        of_constant = loss.value(rows, np.full(rows.shape, loss.start(rows, weight)), weight)
+        if y.min() == y.max():
+            return 1.0 if of_model == 0.0 else 0.0
+        return 1.0 - of_model / of_constant
+
 
 class QuantileError(OrderedAlphas):
     """The loss of quantiles; one output for each alpha, from the lowest to the highest."""
@@ -81,6 +103,7 @@ class AbsoluteError(QuantileError):
 
     name = "reg:absoluteerror"
     parameter = ""
+    d2 = None  # type: ignore[assignment]  # as scikit-learn: absolute errors are scored by R²
 
     @staticmethod
     @inlined
