@@ -326,13 +326,13 @@ def bin_on_cluster(
     matrix : TrainingBins
         Of bins that are all 0 and take no memory: those of the rows are made on the cluster.
     cuts : BinCuts
-    make_rounds : callable
-        Makes the rounds that are done there.
+    make_grower : callable
+        Makes what grows the trees there.
     is_constant : ndarray of bool, shape (n_features,)
         Whether all rows have the same bin.
     """
     bins = X.binned(weight, max_bin, n_jobs)
     no_bins: Any = np.broadcast_to(bins.dtype.type(0), X.shape)
     matrix = lay_out_cells(no_bins, no_bins.T, bins.cuts, bins.has_missing)
-    make_rounds = partial(ClusterRounds, Crew(X.client), bins, LostWorkersError)
-    return matrix, bins.cuts, make_rounds, bins.is_constant
+    make_grower = partial(ClusterRounds, Crew(X.client), bins, LostWorkersError)
+    return matrix, bins.cuts, make_grower, bins.is_constant

@@ -210,7 +210,7 @@ _ASSEMBLED, _ABANDONED = np.int64(1), np.int64(0)
 # A barrier is usually over in less time than a system call takes, so members first spin.
 _SPINS_BEFORE_YIELD = 2000
 # Between two calls members stay awake, for a millisecond or two: a thread that is woken may start
-# late, see placement.py.
+# late, see `Placement`.
 _SPINS_BEFORE_SLEEP = 5000
 
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from sklboost.engine.backend import BACKEND, Backend
 from sklboost.engine.compiling import kernel
+from sklboost.engine.elementary import log
 from sklboost.objectives.blocks import (
     BLOCK_ROWS,
     LEAST_PROBABILITY,
@@ -81,6 +82,14 @@ class Metric(NamedTuple):
             check_metric_domain(self.name, "target", y, self.formula.targets, remedy)
 
 
+@kernel
+def fill_logarithms(probabilities, logarithms):
+    """Fill with logarithms, of the least probability at least: NumPy's differ among processors."""
+    for output in range(probabilities.shape[0]):
+        for row in range(probabilities.shape[1]):
+            logarithms[output, row] = log(max(probabilities[output, row], LEAST_PROBABILITY))
+
+
 def mean_metric(
     name: str,
     formula: Formula,
@@ -96,7 +105,9 @@ def mean_metric(
         metric.check_targets(y)
         scores, link = as_rows(prediction), IDENTITY
         if formula.reads == SOFTMAX:
-            scores, link = np.log(np.maximum(scores, LEAST_PROBABILITY)), SOFTMAX
+            probabilities, link = scores, SOFTMAX
+            scores = np.empty(probabilities.shape)
+            fill_logarithms(probabilities, scores)
         elif is_of_probabilities and formula.reads == LOG_ODDS:
             scores = np.clip(scores, 0.0, 1.0)  # which rounding may have left
         elif formula.reads in _PREDICTIONS:

@@ -80,7 +80,8 @@ SHARED = {
         "bool, default=False",
         """
         Return raw scores instead, as the trees add up to them: log-odds, logarithms, or a score per
-        class; float64 of shape (n_samples,) or (n_samples, n_outputs).
+        class; float64 of shape (n_samples,) or (n_samples, n_outputs). Rankers and survival models
+        predict these in any case.
         """,
     ),
     "validate_features": (
