@@ -21,8 +21,8 @@ from sklboost.displays.figures import (
     hide_frame,
     literal,
 )
-from sklboost.estimators.input.targets import validation_targets
-from sklboost.estimators.input.weights import row_weights
+from sklboost.estimators.input.arguments import row_weights
+from sklboost.estimators.input.targets import read_targets
 from sklboost.estimators.parameters.rules import integer, one_of
 
 _KINDS = one_of("coverage", "pit")
@@ -183,7 +183,7 @@ class CalibrationDisplay(Display):
             raise ValueError(f"kind={kind!r}, bins={bins!r}: neither can be None")
         check_value("kind", kind, _KINDS)
         check_value("bins", bins, _BINS)
-        targets = validation_targets(y, "y", numeric=True).astype(np.float64)
+        targets = read_targets(y, "y", numeric=True).astype(np.float64)
         check_consistent_length(targets, np.ravel(distribution.mean()))
         upper = np.asarray(distribution.cdf(targets), dtype=np.float64)
         chance = distribution.pmf(targets) if hasattr(distribution, "pmf") else 0.0

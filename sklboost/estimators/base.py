@@ -22,7 +22,7 @@ from sklboost.estimators.fit.sklearn_callbacks import (
 from sklboost.estimators.input.arguments import FitArguments
 from sklboost.estimators.input.feature_names import read_signs
 from sklboost.estimators.input.features import features
-from sklboost.estimators.input.target_kinds import RegressionTargets, Targets
+from sklboost.estimators.input.targets import RegressionTargets, Targets
 from sklboost.estimators.parameters.boosters import Parameters
 from sklboost.estimators.parameters.docstrings import methods_documented
 from sklboost.estimators.parameters.names import methods_checked
@@ -38,7 +38,6 @@ from sklboost.estimators.predict.fitted_model import (
     trained_model,
 )
 from sklboost.estimators.saving import SavingMixin
-from sklboost.estimators.versions import RemembersVersion
 from sklboost.estimators.xgboost_names import XGBoostNamesMixin
 from sklboost.objectives.loss import by_rows
 from sklboost.version import __version__
@@ -59,7 +58,6 @@ class BaseBooster(
     XGBoostNamesMixin,
     CallbackSupportMixin,
     Parameters,
-    RemembersVersion,
     BaseEstimator,
     metaclass=ABCMeta,
 ):

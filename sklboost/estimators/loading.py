@@ -148,10 +148,6 @@ def from_lightgbm(model: Any) -> XGBRegressorLite | XGBClassifierLite:
     OSError
         If the file cannot be read.
 
-    See Also
-    --------
-    XGBRegressorLite.to_lightgbm : The other way.
-
     Notes
     -----
     ``multiclassova``: probabilities are LightGBM's divided by their sum. ``zero_as_missing``:

@@ -5,9 +5,8 @@ from typing import Any, ClassVar, NoReturn, Self
 import numpy as np
 
 from sklboost.estimators.base import BaseBooster
-from sklboost.estimators.input.arguments import FitArguments
+from sklboost.estimators.input.arguments import FitArguments, row_weights
 from sklboost.estimators.input.queries import RankingTargets, read_given, read_sets
-from sklboost.estimators.input.weights import row_weights
 from sklboost.estimators.parameters.docstrings import documented
 from sklboost.estimators.parameters.kinds import RankerParameters
 from sklboost.estimators.parameters.names import checks_arguments

@@ -7,9 +7,8 @@ from sklearn.base import RegressorMixin
 from sklearn.utils import check_consistent_length
 
 from sklboost.estimators.base import BaseBooster
-from sklboost.estimators.input.arguments import score_arguments
-from sklboost.estimators.input.targets import check_columns, has_columns, read_columns
-from sklboost.estimators.input.weights import row_weights
+from sklboost.estimators.input.arguments import row_weights, score_arguments
+from sklboost.estimators.input.targets import check_columns, has_columns, read_targets
 from sklboost.estimators.parameters.boosters import RegressorParameters
 from sklboost.estimators.parameters.docstrings import documented
 from sklboost.estimators.predict.by_partitions import from_raw_scores
@@ -65,7 +64,7 @@ class XGBRegressorLite(RegressorParameters, RegressorMixin, BaseBooster):
         if not has_columns(y):
             return super().score(X, y, sample_weight)
         fitted, raw_score = self._scored(X)
-        y, prediction = read_columns(y, "y", numeric=True), fitted.predictions(raw_score)
+        y, prediction = read_targets(y, "y", numeric=True), fitted.predictions(raw_score)
         check_columns(y, fitted.targets.size, "y")
         check_consistent_length(prediction, y)
         weight = np.empty(0) if sample_weight is None else row_weights(sample_weight, prediction)

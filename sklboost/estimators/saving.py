@@ -2,11 +2,28 @@
 
 import functools
 import inspect
+import sys
 from typing import Any
 
 import numpy as np
+import sklearn.exceptions
 
+from sklboost.estimators.input.user_warnings import warn_user
 from sklboost.estimators.predict.fitted_model import HasFittedModel
+
+# What the state of an estimator has beside its parameters.
+_FIT, _VERSION = "_fit", "_sklboost_version"
+
+
+class InconsistentVersionWarning(sklearn.exceptions.InconsistentVersionWarning):
+    """Warning about a pickle of another version of the package."""
+
+    def __str__(self) -> str:
+        return (
+            f"{self.estimator_name} was pickled by sklboost {self.original_sklearn_version} and is "
+            f"unpickled by {self.current_sklearn_version}: this may fail, or give other results. "
+            "Use the same version, or fit again"
+        )
 
 
 class _OfClassOrInstance:
@@ -57,21 +74,38 @@ def _saved_fit(attributes: dict[str, Any]) -> SavedFit:
     return SavedFit(attributes)
 
 
-_FIT = "_fit"
+def _current_version() -> str:
+    # not by an import: the package imports this module
+    version: str = sys.modules["sklboost"].__version__
+    return version
 
 
 class SavingMixin(HasFittedModel):
-    """Model files, and the state of an estimator."""
+    """Model files, and the state of an estimator.
+
+    The state has the version of the package, with which the version that reads it is compared.
+    """
 
     def __getstate__(self) -> dict[str, Any]:
-        state: dict[str, Any] = super().__getstate__()  # type: ignore[assignment]
+        state: dict[str, Any] = {**super().__getstate__()}  # type: ignore[dict-item]
         names = state.pop("_fitted_names", ())
-        fit = {name: state.pop(name) for name in names if name in state}
-        return {**state, _FIT: SavedFit(fit)} if fit else state
+        if fit := {name: state.pop(name) for name in names if name in state}:
+            state[_FIT] = SavedFit(fit)
+        state[_VERSION] = _current_version()
+        return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         others = dict(state)
         fit = others.pop(_FIT, None)
+        original = others.pop(_VERSION, "before 0.1.0")
+        if original != _current_version():
+            warn_user(
+                InconsistentVersionWarning(
+                    estimator_name=type(self).__name__,
+                    current_sklearn_version=_current_version(),
+                    original_sklearn_version=original,
+                )
+            )
         super().__setstate__(others)  # type: ignore[misc]
         if fit is not None:
             self._set_fitted(fit.attributes)  # type: ignore[attr-defined]
@@ -153,42 +187,6 @@ class SavingMixin(HasFittedModel):
         from sklboost.estimators.files.foreign_models import booster_of
 
         return booster_of(self._fitted)
-
-    @np.errstate(all="ignore")
-    def to_lightgbm(self) -> str:
-        """Return the model as the text of a LightGBM model, which predicts the same there.
-
-        ``lightgbm.Booster(model_str=text)`` opens it; written to a file, all that reads LightGBM's
-        models does. It has the trees and what they mean, and not the parameters. The order of
-        probabilities is that of `classes_`.
-
-        Returns
-        -------
-        str
-
-        Raises
-        ------
-        ValueError
-            If LightGBM cannot express the model: the message says what it has no way to say.
-
-        See Also
-        --------
-        sklboost.from_lightgbm : The other way.
-
-        Notes
-        -----
-        The base score is in the leaves of the first round. A round of several parallel trees is as
-        many rounds, a vector tree is a tree for each output. Categories are matched by value in
-        pandas columns of a categorical dtype, which prediction there asks frames of pandas for; in
-        arrays, integers from 0 on are themselves, and all other categories their places in
-        `categories_`. With ``missing=0`` LightGBM takes numbers nearer to 0 than 1e-35 for missing
-        ones, too.
-        """
-        from sklboost.estimators.files.foreign_models import meaning_of
-        from sklboost.files.lightgbm.writing import write_lightgbm
-
-        fitted = self._fitted
-        return write_lightgbm(fitted.model, meaning_of(fitted))
 
     @_OfClassOrInstance
     @np.errstate(all="ignore")

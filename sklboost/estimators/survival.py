@@ -6,9 +6,8 @@ import numpy as np
 from sklearn.utils import check_consistent_length
 
 from sklboost.estimators.base import BaseBooster
-from sklboost.estimators.input.arguments import FitArguments
+from sklboost.estimators.input.arguments import FitArguments, row_weights
 from sklboost.estimators.input.survival_targets import SurvivalTargets, read_survival, with_fields
-from sklboost.estimators.input.weights import row_weights
 from sklboost.estimators.parameters.docstrings import documented
 from sklboost.estimators.parameters.kinds import SurvivalParameters
 from sklboost.estimators.parameters.names import checks_arguments

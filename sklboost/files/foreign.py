@@ -20,7 +20,7 @@ from sklboost.tree.predict.assembly import assemble_model
 from sklboost.tree.predict.category_bits import bits_of_categories
 
 
-class Meaning(NamedTuple):
+class ModelInfo(NamedTuple):
     """What the features and raw scores of a model mean, whatever library it is of."""
 
     task: str

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from sklboost.data.encoding import Encoding, list_encoding
-from sklboost.files.foreign import ForeignTree, Meaning, with_equal_left, with_gradients
+from sklboost.files.foreign import ForeignTree, ModelInfo, with_equal_left, with_gradients
 from sklboost.files.sections import ModelFileError
 
 _LEAST_HESSIAN = 1e-3  # of a child
@@ -22,7 +22,7 @@ _OBJECTIVES = {
 }
 
 
-def read_hist_gradient_boosting(estimator: Any) -> tuple[list[ForeignTree], list[str], Meaning]:
+def read_hist_gradient_boosting(estimator: Any) -> tuple[list[ForeignTree], list[str], ModelInfo]:
     """Return the trees of a fitted estimator, their places for errors, and what they mean.
 
     Raises
@@ -49,7 +49,7 @@ def read_hist_gradient_boosting(estimator: Any) -> tuple[list[ForeignTree], list
         for predictor in round_
     ]
     names = getattr(estimator, "feature_names_in_", None)
-    meaning = Meaning(
+    info = ModelInfo(
         task="regression"
         if classes is None
         else "binary"
@@ -64,7 +64,7 @@ def read_hist_gradient_boosting(estimator: Any) -> tuple[list[ForeignTree], list
         classes=classes,
         parameters=parameters,
     )
-    return trees, [f"tree {number}" for number in range(len(trees))], meaning
+    return trees, [f"tree {number}" for number in range(len(trees))], info
 
 
 def _parameters(estimator: Any) -> dict[str, Any]:

@@ -15,17 +15,10 @@ class ModelFileError(ValueError):
 
 
 class NotExpressibleError(ValueError):
-    """Another library has no way to say what a model is.
+    """XGBoost has no way to say what a model is."""
 
-    Parameters
-    ----------
-    library : str
-    what : str
-        What it cannot have, with the reason where that is not plain.
-    """
-
-    def __init__(self, library: str, what: str):
-        super().__init__(f"{library} has no {what}")
+    def __init__(self, what: str):
+        super().__init__(f"XGBoost has no {what}")
 
 
 # JSON has no other way to write them (RFC 8259); these are the words of Protocol Buffers' JSON.

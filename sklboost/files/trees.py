@@ -1,4 +1,4 @@
-"""Our trees as a section of a model file, and back, with every link checked.
+"""Trees as a section of a model file, and back, with every link and number checked.
 
 Numbers of nodes and of splits follow one another, tree after tree. A split has its children side by
 side, so only the left one is written; leaves have nothing of a split. ``docs/reference/
@@ -10,21 +10,17 @@ from typing import Any
 
 import numpy as np
 
-from sklboost.engine.model import (
-    LINEAR_TERM_DTYPE,
-    NODE_DTYPE,
-    OUTPUT_DTYPE,
-    LinearLeaves,
-    Trees,
-)
-from sklboost.engine.structs import PARAMS_DTYPE, records
+from sklboost.engine.model import Trees
+from sklboost.engine.structs import PARAMS_DTYPE
 from sklboost.files.sections import LARGEST_SCORE, Section
-from sklboost.tree.predict.category_bits import all_listed_categories, bits_of_categories
-from sklboost.tree.predict.trees import Sums, narrow_integers, pack_sums
+from sklboost.tree.predict.codec import (
+    SUMS,
+    SUMS_OF_OUTPUTS,
+    decode_sums,
+    decode_trees,
+    encode_trees,
+)
 
-_OF_SPLITS = ("feature", "threshold", "default_left", "gain")
-_SUMS = ("gradient", "cover")
-_SUMS_OF_OUTPUTS = ("gradient", "hessian")
 # Of sums: as large as they become, and beyond the powers of two that float64 has.
 _LARGEST_SUM, _LARGEST_POWER = 2**32, 1200
 _SETTINGS = PARAMS_DTYPE.names or ()
@@ -49,78 +45,19 @@ _LIMITS: dict[str, tuple[Any, Any]] = {
 _DEFAULTS = {"min_child_samples": 0}
 
 
-# --- to documents
-
-
 def trees_document(trees: Trees) -> dict[str, Any]:
     """Return the document of trees."""
-    nodes, counts = np.asarray(trees.nodes), np.diff(trees.starts)
-    is_split = nodes["left"] >= 0
-    splits = nodes[is_split]
-    document: dict[str, Any] = {
-        "n_nodes": _narrow(counts),
-        "left": _narrow(nodes["left"]),
-        **{name: _narrow(splits[name]) for name in _OF_SPLITS},
-        "value": np.ascontiguousarray(nodes["value"]),
-        **{name: _sums_document(nodes[name], counts) for name in _SUMS},
-        "n_pruned": _narrow(trees.n_pruned),
-        "settings": _settings_document(np.asarray(trees.params)),
-    }
-    listed, codes = all_listed_categories(trees.bits)
-    if len(codes) > 0:
-        document["categories"] = {
-            "n_codes": _narrow(listed[is_split]),
-            "codes": _narrow(codes),
-        }
-    if trees.outputs.shape[1] > 0:
-        outputs = np.asarray(trees.outputs)
-        document["outputs"] = {
-            "n_outputs": outputs.shape[1],
-            "value": outputs["value"].ravel(),
-            **{name: _sums_document(outputs[name], counts) for name in _SUMS_OF_OUTPUTS},
-        }
-    if trees.linear is not None:
-        document["linear"] = _linear_document(trees.linear)
-    if trees.unpruned is not None:
-        document["unpruned"] = trees_document(trees.unpruned)
+    document: dict[str, Any] = _widened(encode_trees(trees))
     return document
 
 
-def _narrow(numbers: np.ndarray) -> np.ndarray:
-    """Return integers in a small type; XGBoost 2 does not open a UBJSON with int8 or int16."""
-    narrowed = narrow_integers(numbers)
-    return narrowed.astype(np.int32) if narrowed.dtype in (np.int8, np.int16) else narrowed
-
-
-def _sums_document(values: np.ndarray, counts: np.ndarray) -> Any:
-    """Return sums of the nodes as integers and, for each tree, a power of two if that is exact."""
-    packed = pack_sums(np.ascontiguousarray(values), counts)
-    if not isinstance(packed, Sums):
-        return packed.ravel()
-    integers, exponents = (_narrow(part.ravel()) for part in packed)
-    return {"integers": integers, "exponents": exponents}
-
-
-def _settings_document(params: np.ndarray) -> dict[str, Any]:
-    """Return the settings of trees; those of trees in a row that have the same once."""
-    is_new = np.append(True, params[1:] != params[:-1])[: len(params)]
-    firsts = np.flatnonzero(is_new)
-    columns = {name: _narrow(params[firsts][name]) for name in params.dtype.names or ()}
-    return {"n_trees": _narrow(np.diff(firsts, append=len(params))), **columns}
-
-
-def _linear_document(linear: LinearLeaves) -> dict[str, Any]:
-    terms = np.asarray(linear.terms)
-    return {
-        "n_terms": _narrow(np.diff(linear.starts)),
-        **{name: _narrow(terms[name]) for name in LINEAR_TERM_DTYPE.names or ()},
-        "shift": linear.shifts,
-        "least": np.ascontiguousarray(linear.limits[:, 0]),
-        "most": np.ascontiguousarray(linear.limits[:, 1]),
-    }
-
-
-# --- from documents
+def _widened(value: Any) -> Any:
+    """Return arrays without int8 and int16: XGBoost 2 does not open a UBJSON that has them."""
+    if isinstance(value, dict):
+        return {key: _widened(part) for key, part in value.items()}
+    if isinstance(value, np.ndarray) and value.dtype in (np.int8, np.int16):
+        return value.astype(np.int32)
+    return value
 
 
 def read_trees(section: Section, n_categories: np.ndarray, n_outputs: int) -> Trees:
@@ -139,51 +76,136 @@ def read_trees(section: Section, n_categories: np.ndarray, n_outputs: int) -> Tr
     ModelFileError
         If a number is out of range, or nodes are no trees.
     """
-    trees, unpruned = _read_trees(section, n_categories, n_outputs), section.get("unpruned")
-    if unpruned is None:
+    trees = decode_trees(_checked(section, n_categories, n_outputs))
+    if (unpruned := section.get("unpruned")) is None:
         return trees
-    grown = _read_trees(unpruned, n_categories, n_outputs)
+    grown = decode_trees(_checked(unpruned, n_categories, n_outputs))
     _check_pruned(unpruned, trees, grown)
     return trees._replace(unpruned=grown)
 
 
-def _read_trees(section: Section, n_categories: np.ndarray, n_outputs: int) -> Trees:
+def _checked(section: Section, n_categories: np.ndarray, n_outputs: int) -> dict[str, Any]:
+    """Return the arrays of a section for :func:`decode_trees`, without "unpruned"."""
     counts = section["n_nodes"].integers(1, _MOST)
     if len(counts) == 0:
         section["n_nodes"].fail("there is no tree")
     n_nodes = int(counts.sum())
     left = section["left"].integers(-1, _MOST, n_nodes)
     _check_links(section["left"], left, counts)
-    is_split = left >= 0
-    n_splits = int(is_split.sum())
-    nodes = records(n_nodes, NODE_DTYPE)
-    nodes.left, nodes.right = left, np.where(is_split, left + 1, -1)
-    feature = section["feature"].integers(0, len(n_categories) - 1, n_splits)
-    default_left = section["default_left"].integers(0, 1, n_splits)
-    threshold = section["threshold"].numbers(n_splits, finite=False)
-    gain = section["gain"].numbers(n_splits, limits=SCORES)
-    of_leaf = dict(feature=-1, default_left=0, threshold=np.nan, gain=0.0)
-    of_split = dict(feature=feature, default_left=default_left, threshold=threshold, gain=gain)
-    for name, of_leaves in of_leaf.items():
-        nodes[name] = of_leaves
-        nodes[name][is_split] = of_split[name]
-    nodes.value = section["value"].numbers(n_nodes, limits=SCORES)
-    nodes.cover = _read_hessians(section["cover"], counts, 1)[:, 0]
-    nodes.gradient = _read_gradients(section["gradient"], counts, 1)[:, 0]
-    settings = _read_settings(section["settings"], len(counts), n_outputs)
-    n_tree_outputs = n_outputs if settings.multi_output[0] == 1 and n_outputs > 1 else 0
-    linear = _read_linear(section.get("linear"), n_nodes, len(n_categories))
-    if linear is not None and n_tree_outputs > 0:
-        section["linear"].fail("vector trees have constant leaves")
-    return Trees(
-        nodes=nodes,
-        starts=np.append(0, np.cumsum(counts)),
-        n_pruned=section["n_pruned"].integers(0, _MOST, len(counts)),
-        params=settings,
-        outputs=_read_outputs(section, nodes, counts, n_tree_outputs),
-        bits=_read_categories(section, is_split, threshold, n_categories[feature]),
-        linear=linear,
-    )
+    n_splits = int((left >= 0).sum())
+    settings = _checked_settings(section["settings"], len(counts), n_outputs)
+    document: dict[str, Any] = {
+        "n_nodes": counts,
+        "left": left,
+        "feature": section["feature"].integers(0, len(n_categories) - 1, n_splits),
+        "threshold": section["threshold"].numbers(n_splits, finite=False),
+        "default_left": section["default_left"].integers(0, 1, n_splits),
+        "gain": section["gain"].numbers(n_splits, limits=SCORES),
+        "value": section["value"].numbers(n_nodes, limits=SCORES),
+        **{name: _checked_sums(section, name, counts, 1) for name in SUMS},
+        "n_pruned": section["n_pruned"].integers(0, _MOST, len(counts)),
+        "settings": settings,
+    }
+    n_listed = np.zeros(n_splits, dtype=np.int64)
+    if (categories := section.get("categories")) is not None:
+        document["categories"] = _checked_categories(categories, n_categories[document["feature"]])
+        n_listed = document["categories"]["n_codes"]
+    # splits without threshold have a set of categories, of numbers there is none
+    by_category = np.isnan(document["threshold"])
+    is_number = n_categories[document["feature"]] == 0
+    if ((n_listed > 0) & ~by_category).any() or (by_category & is_number).any():
+        section["threshold"].fail(
+            "must be a number where a split has no set of categories, NaN where it has one"
+        )
+    is_vector = settings["multi_output"][0] == 1 and n_outputs > 1
+    if is_vector:
+        document["outputs"] = _checked_outputs(section["outputs"], document, n_outputs)
+    if (linear := section.get("linear")) is not None:
+        if is_vector:
+            linear.fail("vector trees have constant leaves")
+        document["linear"] = _checked_linear(linear, n_nodes, len(n_categories))
+    return document
+
+
+def _checked_sums(section: Section, name: str, counts: np.ndarray, n_outputs: int) -> np.ndarray:
+    """Return the sums of that name of all nodes and outputs as floats."""
+    given, size = section[name], int(counts.sum()) * n_outputs
+    if isinstance(given.value, dict):
+        n_exponents = len(counts) * n_outputs
+        integers = given["integers"].integers(-_LARGEST_SUM, _LARGEST_SUM, size)
+        exponents = given["exponents"].integers(-_LARGEST_POWER, _LARGEST_POWER, n_exponents)
+        sums = decode_sums({"integers": integers, "exponents": exponents}, counts)
+    else:
+        sums = given.numbers(size, finite=False)
+    # sums of gradients are NaN where they are not known, as in models of other libraries
+    if name == "gradient" and np.isinf(sums).any():
+        given.fail("a sum is infinite")
+    if name != "gradient" and not ((sums >= 0.0) & (sums < np.inf)).all():
+        given.fail("a sum is negative, or not finite")
+    return sums
+
+
+def _checked_categories(section: Section, n_categories: np.ndarray) -> dict[str, np.ndarray]:
+    """Return the sets of categories of splits; `n_categories` are those of their features."""
+    n_codes = section["n_codes"].integers(0, _MOST, len(n_categories))
+    codes = section["codes"].integers(0, _MOST, int(n_codes.sum()))
+    split_of = np.repeat(np.arange(len(n_codes)), n_codes)
+    if (codes >= n_categories[split_of]).any():
+        section["codes"].fail("a category is not one of its feature")
+    if ((np.diff(codes) <= 0) & (np.diff(split_of) == 0)).any():
+        section["codes"].fail("the categories of a split must increase")
+    return {"n_codes": n_codes, "codes": codes}
+
+
+def _checked_outputs(section: Section, document: dict[str, Any], n_outputs: int) -> dict[str, Any]:
+    section["n_outputs"].integer(n_outputs, n_outputs)
+    counts, of_nodes = document["n_nodes"], document["value"]
+    values = section["value"].numbers(len(of_nodes) * n_outputs, limits=SCORES)
+    if (values[::n_outputs] != of_nodes).any():
+        section["value"].fail("those of the first output must be the values of the nodes")
+    sums = {name: _checked_sums(section, name, counts, n_outputs) for name in SUMS_OF_OUTPUTS}
+    return {"n_outputs": n_outputs, "value": values, **sums}
+
+
+def _checked_linear(section: Section, n_nodes: int, n_features: int) -> dict[str, np.ndarray]:
+    n_terms = section["n_terms"].integers(0, n_features, n_nodes)
+    size = int(n_terms.sum())
+    # not limited in models of other libraries
+    least = section["least"].numbers(n_nodes, finite=False, limits=(-np.inf, SCORES[1]))
+    most = section["most"].numbers(n_nodes, finite=False, limits=(SCORES[0], np.inf))
+    if not (least <= most).all():
+        section["least"].fail("must not be above 'most'")
+    return {
+        "n_terms": n_terms,
+        "feature": section["feature"].integers(0, n_features - 1, size),
+        "slope": section["slope"].numbers(size),
+        "centre": section["centre"].numbers(size),
+        "shift": section["shift"].numbers(n_nodes),
+        "least": least,
+        "most": most,
+    }
+
+
+def _checked_settings(section: Section, n_trees: int, n_outputs: int) -> dict[str, np.ndarray]:
+    repeats = section["n_trees"].integers(1, n_trees)
+    if repeats.sum() != n_trees:
+        section["n_trees"].fail(f"must add up to {n_trees} trees")
+    settings = {"n_trees": repeats}
+    for name, limits in _LIMITS.items():
+        if name in _DEFAULTS and section.get(name) is None:
+            settings[name] = np.full(len(repeats), _DEFAULTS[name])
+        elif PARAMS_DTYPE[name].kind == "i":
+            settings[name] = section[name].integers(*limits, len(repeats))
+        else:
+            settings[name] = section[name].numbers(len(repeats), finite=False, limits=limits)
+    for name in ("num_parallel_tree", "multi_output"):
+        if len(set(settings[name].tolist())) > 1:
+            section[name].fail("must be the same for all trees")
+    per_output = int(settings["num_parallel_tree"][0])
+    per_round = per_output if settings["multi_output"][0] == 1 else per_output * n_outputs
+    if n_trees % per_round != 0:
+        section.fail(f"{n_trees} trees are no whole number of rounds of {per_round}")
+    return settings
 
 
 def _check_pruned(section: Section, trees: Trees, grown: Trees) -> None:
@@ -231,117 +253,3 @@ def _check_links(section: Section, left: np.ndarray, counts: np.ndarray) -> None
     is_tree = is_odd.all() and inside.all() and (np.diff(children) > 0).all()
     if not is_tree or (counts != 2 * n_splits + 1).any():
         section.fail("the nodes of a tree must each be the child of one other node, but the root")
-
-
-def _read_settings(section: Section, n_trees: int, n_outputs: int) -> np.recarray:
-    repeats = section["n_trees"].integers(1, n_trees)
-    if repeats.sum() != n_trees:
-        section["n_trees"].fail(f"must add up to {n_trees} trees")
-    runs = records(len(repeats), PARAMS_DTYPE)
-    for name, limits in _LIMITS.items():
-        if name in _DEFAULTS and section.get(name) is None:
-            runs[name] = _DEFAULTS[name]
-        elif PARAMS_DTYPE[name].kind == "i":
-            runs[name] = section[name].integers(*limits, len(repeats))
-        else:
-            runs[name] = section[name].numbers(len(repeats), finite=False, limits=limits)
-    for name in ("num_parallel_tree", "multi_output"):
-        if len(set(runs[name].tolist())) > 1:
-            section[name].fail("must be the same for all trees")
-    per_output = int(runs.num_parallel_tree[0])
-    per_round = per_output if runs.multi_output[0] == 1 else per_output * n_outputs
-    if n_trees % per_round != 0:
-        section.fail(f"{n_trees} trees are no whole number of rounds of {per_round}")
-    return np.repeat(runs, repeats).view(np.recarray)
-
-
-def _read_gradients(section: Section, counts: np.ndarray, n_outputs: int) -> np.ndarray:
-    """Return sums of gradients, NaN where they are not known, as in models of other libraries."""
-    sums = _read_sums(section, counts, n_outputs)
-    if np.isinf(sums).any():
-        section.fail("a sum is infinite")
-    return sums
-
-
-def _read_hessians(section: Section, counts: np.ndarray, n_outputs: int) -> np.ndarray:
-    """Return sums of hessians."""
-    sums = _read_sums(section, counts, n_outputs)
-    if not ((sums >= 0.0) & (sums < np.inf)).all():
-        section.fail("a sum is negative, or not finite")
-    return sums
-
-
-def _read_sums(section: Section, counts: np.ndarray, n_outputs: int) -> np.ndarray:
-    """Return sums of the nodes, float64 of shape (n_nodes, n_outputs)."""
-    size = int(counts.sum()) * n_outputs
-    if not isinstance(section.value, dict):
-        return section.numbers(size, finite=False).reshape(-1, n_outputs)
-    integers = section["integers"].integers(-_LARGEST_SUM, _LARGEST_SUM, size)
-    exponents = section["exponents"].integers(
-        -_LARGEST_POWER, _LARGEST_POWER, len(counts) * n_outputs
-    )
-    parts = (part.reshape(-1, n_outputs) for part in (integers, exponents))
-    return Sums(*parts).floats(counts)
-
-
-def _read_outputs(
-    section: Section, nodes: np.recarray, counts: np.ndarray, n_tree_outputs: int
-) -> np.recarray:
-    if n_tree_outputs == 0:
-        return records((len(nodes), 0), OUTPUT_DTYPE)
-    given = section["outputs"]
-    given["n_outputs"].integer(n_tree_outputs, n_tree_outputs)
-    size = len(nodes) * n_tree_outputs
-    values = given["value"].numbers(size, limits=SCORES)  # before room is made for so many
-    outputs = records((len(nodes), n_tree_outputs), OUTPUT_DTYPE)
-    outputs["value"] = values.reshape(outputs.shape)
-    outputs["gradient"] = _read_gradients(given["gradient"], counts, n_tree_outputs)
-    outputs["hessian"] = _read_hessians(given["hessian"], counts, n_tree_outputs)
-    if (outputs["value"][:, 0] != nodes.value).any():
-        given["value"].fail("those of the first output must be the values of the nodes")
-    return outputs
-
-
-def _read_categories(
-    section: Section, is_split: np.ndarray, threshold: np.ndarray, n_categories: np.ndarray
-) -> Any:
-    """Return the sets of categories; splits without threshold have one, of numbers there is none.
-
-    `threshold` and `n_categories` are those of the splits.
-    """
-    by_category = np.isnan(threshold)
-    given = section.get("categories")
-    n_codes = np.zeros(len(threshold), dtype=np.int64)
-    codes = np.empty(0, dtype=np.int64)
-    if given is not None:
-        n_codes = given["n_codes"].integers(0, _MOST, len(threshold))
-        codes = given["codes"].integers(0, _MOST, int(n_codes.sum()))
-    if ((n_codes > 0) & ~by_category).any() or (by_category & (n_categories == 0)).any():
-        section["threshold"].fail(
-            "must be a number where a split has no set of categories, NaN where it has one"
-        )
-    split_of = np.repeat(np.arange(len(n_codes)), n_codes)
-    if given is not None and (codes >= n_categories[split_of]).any():
-        given["codes"].fail("a category is not one of its feature")
-    if given is not None and ((np.diff(codes) <= 0) & (np.diff(split_of) == 0)).any():
-        given["codes"].fail("the categories of a split must increase")
-    of_nodes = np.zeros(len(is_split), dtype=np.int64)
-    of_nodes[is_split] = n_codes
-    return bits_of_categories(of_nodes, codes, bool(by_category.any()))
-
-
-def _read_linear(section: Section | None, n_nodes: int, n_features: int) -> LinearLeaves | None:
-    if section is None:
-        return None
-    n_terms = section["n_terms"].integers(0, n_features, n_nodes)
-    feature = section["feature"].integers(0, n_features - 1, int(n_terms.sum()))
-    terms = records(len(feature), LINEAR_TERM_DTYPE)
-    terms.feature, terms.slope = feature, section["slope"].numbers(len(terms))
-    terms.centre = section["centre"].numbers(len(terms))
-    # not limited in models of other libraries
-    least = section["least"].numbers(n_nodes, finite=False, limits=(-np.inf, SCORES[1]))
-    most = section["most"].numbers(n_nodes, finite=False, limits=(SCORES[0], np.inf))
-    if not (least <= most).all():
-        section["least"].fail("must not be above 'most'")
-    shifts, starts = section["shift"].numbers(n_nodes), np.append(0, np.cumsum(n_terms))
-    return LinearLeaves(starts, shifts, np.column_stack([least, most]), terms)

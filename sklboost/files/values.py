@@ -5,13 +5,13 @@ import decimal
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from sklboost.data.encoding import MOST_CATEGORIES, Encoding, as_keys
 from sklboost.files.sections import ModelFileError, Section, plain_number
-from sklboost.tree.predict.trees import narrow_integers
+from sklboost.tree.predict.codec import narrow_integers
 
 _INT64 = np.iinfo(np.int64)
 _NUMERIC = re.compile(r"[<>|][biuf][1248]")
@@ -33,10 +33,7 @@ class NotStorableError(ValueError):
     """A value has no place in a model file."""
 
 
-# --- to documents
-
-
-def value_document(value: Any) -> Any:
+def value_document(value: Any) -> Any:  # noqa: C901, one type after the other
     """Return the document of a value.
 
     Raises
@@ -44,29 +41,35 @@ def value_document(value: Any) -> Any:
     NotStorableError
         For functions, objects of classes that are not known here, and what contains them.
     """
-    if value is None or (isinstance(value, str | bool) and type(value) in (str, bool)):
+    kind = type(value)
+    if value is None or kind in (str, bool):
         return value
-    if type(value) is int:
+    if kind is int:
         return value if _INT64.min <= value <= _INT64.max else {"int": str(value)}
-    if type(value) is float:
+    if kind is float:
         plain = plain_number(value)
         return {"float": plain} if isinstance(plain, str) else plain
-    if type(value) is list:
+    if kind is list:
         return [value_document(part) for part in value]
-    name = next((name for name, kind in _KINDS.items() if type(value) is kind.of), None)
-    if name is not None:
-        return {name: _KINDS[name].write(value)}
+    if kind in (tuple, set, frozenset):
+        parts = [value_document(part) for part in value]
+        # sets in an order that does not change from one process to the next
+        return {kind.__name__: parts if kind is tuple else sorted(parts, key=repr)}
+    if kind in (datetime.date, datetime.datetime):
+        return {kind.__name__: value.isoformat()}
+    if kind is datetime.timedelta:
+        return {"timedelta": [value.days, value.seconds, value.microseconds]}
     if isinstance(value, np.ndarray):
         return {"array": _array_document(value)}
     if isinstance(value, np.generic):
         return {"scalar": _array_document(value.reshape(1))}
     if isinstance(value, Mapping):
-        return {"dict": _pairs(value)}
-    return _pandas_document(value)
-
-
-def _pairs(value: Mapping[Any, Any]) -> list[list[Any]]:
-    return [[value_document(key), value_document(of_key)] for key, of_key in value.items()]
+        pairs = value.items()
+        return {"dict": [[value_document(key), value_document(of_key)] for key, of_key in pairs]}
+    name = f"{kind.__module__.partition('.')[0]}.{kind.__name__}"
+    if name in ("pandas.Timestamp", "pandas.Timedelta") and getattr(value, "tz", None) is None:
+        return {name: value_document(value.to_numpy())}
+    raise NotStorableError(f"{value!r} is a {kind.__name__}, which has no place in a model file")
 
 
 def _array_document(array: np.ndarray) -> dict[str, Any]:
@@ -98,28 +101,13 @@ def _is_text(dtype: str, texts: Sequence[str]) -> bool:
     return bool(_TEXT.fullmatch(dtype)) and n_padded <= _SOME_CHARACTERS + by_texts
 
 
-def _pandas_document(value: Any) -> dict[str, Any]:
-    """Return the document of an interval, a time or a time span of pandas."""
-    kind = type(value)
-    name = f"{kind.__module__.partition('.')[0]}.{kind.__name__}"
-    if name == "pandas.Interval":
-        ends = [value_document(value.left), value_document(value.right)]
-        return {name: [*ends, value.closed]}
-    if name in ("pandas.Timestamp", "pandas.Timedelta") and getattr(value, "tz", None) is None:
-        return {name: value_document(value.to_numpy())}
-    raise NotStorableError(f"{value!r} is a {kind.__name__}, which has no place in a model file")
-
-
-# --- from documents
-
-
 def read_value(section: Section) -> Any:
     """Return the value of a section.
 
     Raises
     ------
     ModelFileError
-        If it is none of :func:`value_document`.
+        If :func:`value_document` does not write it.
     """
     value = section.value
     if isinstance(value, np.ndarray):
@@ -170,7 +158,7 @@ def check_keys(section: Section, keys: Sequence[Any]) -> None:
         section.fail(f"more than {_MOST_OF_ONE_HASH} keys have the same hash")
 
 
-def read_array(section: Section) -> np.ndarray:
+def read_array(section: Section) -> np.ndarray:  # noqa: C901, one dtype after the other
     """Return an array of numbers, text, times or objects."""
     dtype = read_dtype(section["dtype"])
     shape = section["shape"].integers(0, _INT64.max).tolist()
@@ -193,18 +181,14 @@ def read_array(section: Section) -> np.ndarray:
             values.fail("must be integers")
         return np.array(listed, dtype=dtype).reshape(shape)
     if dtype.kind == "U":
-        _check_texts(section, listed, dtype)
+        width = dtype.itemsize // 4
+        if not all(isinstance(text, str) and len(text) <= width for text in listed):
+            values.fail(f"must be texts of at most {width} characters")
+        if not _is_text(dtype.str, listed):
+            section["dtype"].fail(f"is too wide for texts of {sum(map(len, listed))} characters")
     array = np.empty(size, dtype=dtype)
     array[:] = np.fromiter(listed, dtype=object, count=size)
     return array.reshape(shape)
-
-
-def _check_texts(section: Section, texts: list[Any], dtype: np.dtype) -> None:
-    width = dtype.itemsize // 4
-    if not all(isinstance(text, str) and len(text) <= width for text in texts):
-        section["values"].fail(f"must be texts of at most {width} characters")
-    if not _is_text(dtype.str, texts):
-        section["dtype"].fail(f"is too wide for texts of {sum(map(len, texts))} characters")
 
 
 def read_dtype(section: Section) -> np.dtype:
@@ -226,67 +210,51 @@ def _read_scalar(section: Section) -> Any:
     return array.reshape(-1)[0]
 
 
-def _read_pandas(name: str) -> Callable[[Section], Any]:
-    def read(section: Section) -> Any:
-        import pandas as pd
-
-        if name == "Interval":
-            left, right, closed = section
-            closed.text(("left", "right", "both", "neither"))
-            return pd.Interval(read_value(left), read_value(right), closed.value)
-        value = read_value(section)
-        if not isinstance(value, np.datetime64 | np.timedelta64):
-            section.fail("must be a scalar of times")
-        return getattr(pd, name)(value)
-
-    return read
+def _read_set(section: Section) -> list[Any]:
+    """Return values that can be in a set."""
+    values = [read_value(part) for part in section]
+    check_keys(section, values)
+    return values
 
 
-class _Kind(NamedTuple):
-    """A type of Python, and how its values are written and read."""
+def _read_interval(section: Section) -> Any:
+    import pandas as pd
 
-    of: type
-    write: Callable[[Any], Any]
-    read: Callable[[Section], Any]
-
-
-def _as_text(kind: Any) -> _Kind:
-    return _Kind(kind, lambda value: value.isoformat(), lambda s: kind.fromisoformat(s.text()))
+    left, right, closed = section
+    closed.text(("left", "right", "both", "neither"))
+    return pd.Interval(read_value(left), read_value(right), closed.value)
 
 
-def _as_list(kind: Any) -> _Kind:
-    def write(value: Any) -> list[Any]:
-        parts = [value_document(part) for part in value]
-        # sets in an order that does not change from one process to the next
-        return parts if kind is tuple else sorted(parts, key=repr)
+def _read_time(section: Section, name: str) -> Any:
+    import pandas as pd
 
-    def read(section: Section) -> Any:
-        parts = [read_value(part) for part in section]
-        check_keys(section, parts if kind is not tuple else [])
-        return kind(parts)
-
-    return _Kind(kind, write, read)
+    value = read_value(section)
+    if not isinstance(value, np.datetime64 | np.timedelta64):
+        section.fail("must be a scalar of times")
+    return getattr(pd, name)(value)
 
 
-_KINDS = {
-    **{kind.__name__: _as_list(kind) for kind in (tuple, set, frozenset)},
-    **{kind.__name__: _as_text(kind) for kind in (datetime.date, datetime.datetime)},
-    "timedelta": _Kind(
-        datetime.timedelta,
-        lambda value: [value.days, value.seconds, value.microseconds],
-        lambda section: datetime.timedelta(*section.integers(-(10**9), 10**9, 3).tolist()),
-    ),
-    "Decimal": _Kind(decimal.Decimal, str, lambda section: decimal.Decimal(section.text())),
-    "dict": _Kind(dict, _pairs, _read_dict),
-}
 _READERS: dict[str, Callable[[Section], Any]] = {
-    **{name: kind.read for name, kind in _KINDS.items()},
     "int": _read_integer,
     "float": Section.number,
+    "tuple": lambda section: tuple(map(read_value, section)),
+    "set": lambda section: set(_read_set(section)),
+    "frozenset": lambda section: frozenset(_read_set(section)),
+    "dict": _read_dict,
+    "date": lambda section: datetime.date.fromisoformat(section.text()),
+    "datetime": lambda section: datetime.datetime.fromisoformat(section.text()),
+    "timedelta": lambda section: datetime.timedelta(*section.integers(-(10**9), 10**9, 3).tolist()),
     "array": read_array,
     "scalar": _read_scalar,
-    **{f"pandas.{name}": _read_pandas(name) for name in ("Interval", "Timestamp", "Timedelta")},
+    "pandas.Timestamp": lambda section: _read_time(section, "Timestamp"),
+    "pandas.Timedelta": lambda section: _read_time(section, "Timedelta"),
+    # which earlier versions wrote
+    "Decimal": lambda section: decimal.Decimal(section.text()),
+    "pandas.Interval": _read_interval,
 }
+
+
+# --- encodings
 
 
 _ENCODING_KINDS = ("number", "time", "category")

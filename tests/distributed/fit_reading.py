@@ -9,7 +9,7 @@ from sklboost.engine.parallel import ThreadTeam
 from sklboost.estimators.input.arguments import FitArguments, computed
 from sklboost.estimators.input.features import feature_settings
 from sklboost.estimators.input.rows import training_rows
-from sklboost.estimators.input.target_kinds import RegressionTargets
+from sklboost.estimators.input.targets import RegressionTargets
 from sklboost.estimators.parameters.boosters import Parameters
 
 

@@ -11,7 +11,7 @@ from sklearn.metrics import get_scorer, make_scorer
 
 from sklboost import XGBClassifierLite, XGBRegressorLite
 from sklboost.estimators.fit.eval_metric import resolve_metrics
-from sklboost.estimators.input.target_kinds import RegressionTargets
+from sklboost.estimators.input.targets import RegressionTargets
 from sklboost.objectives.losses.classes import LogLoss, Softmax
 from sklboost.objectives.losses.regression import AbsoluteError, QuantileError
 from sklboost.objectives.losses.squared_error import SquaredError

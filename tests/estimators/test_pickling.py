@@ -19,7 +19,7 @@ from sklboost import (
     XGBRegressorLite,
     XGBRFRegressorLite,
 )
-from sklboost.estimators.versions import InconsistentVersionWarning
+from sklboost.estimators.saving import InconsistentVersionWarning
 
 RANDOM = np.random.default_rng(0)
 X = np.c_[RANDOM.normal(size=(600, 4)), RANDOM.integers(0, 90, 600)]

@@ -3,7 +3,6 @@
 import io
 import pickle
 
-import lightgbm
 import numpy as np
 import onnxruntime
 import pandas as pd
@@ -302,8 +301,6 @@ def test_other_libraries_and_graphs():
     expected = model.predict(single)
     data = xgboost.DMatrix(single)
     assert_allclose(model.to_xgboost().predict(data, output_margin=True), expected, atol=1e-5)
-    booster = lightgbm.Booster(model_str=model.to_lightgbm())
-    assert_allclose(booster.predict(single), expected, atol=1e-12)
     graph = to_onnx(model, single[:1])
     session = onnxruntime.InferenceSession(graph.SerializeToString())
     found = session.run(None, {session.get_inputs()[0].name: single})[0]

@@ -23,7 +23,7 @@ from sklboost import (
     XGBRFClassifierLite,
     XGBRFRegressorLite,
 )
-from sklboost.estimators.versions import InconsistentVersionWarning
+from sklboost.estimators.saving import InconsistentVersionWarning
 from sklboost.files.documents import read_ubjson, write_ubjson
 from tests.conftest import ROOT
 from tests.kinds_of_models import KINDS, data

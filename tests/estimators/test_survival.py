@@ -313,8 +313,8 @@ def test_copies_and_files():
         assert_array_equal(copied.predict_survival_function(X, True, strata=STRATA), expected)
         assert_array_equal(copied.unique_times_, model.unique_times_)
     assert clone(model).get_params()["ties"] == "efron"
-    with pytest.raises(ValueError, match="LightGBM has no objective='survival:cox'"):
-        model.to_lightgbm()
+    with pytest.raises(ValueError, match="XGBoost has no objective='survival:cox'"):
+        model.to_xgboost()
 
 
 def test_continued_training():

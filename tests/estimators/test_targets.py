@@ -12,9 +12,9 @@ import pytest
 from scipy.sparse import csr_array
 
 from sklboost import XGBClassifierLite, XGBRegressorLite, bin_features, survival_targets
-from sklboost.estimators.input import targets
+from sklboost.estimators.input import classes as reading
 from sklboost.estimators.input.arguments import row_values
-from sklboost.estimators.input.targets import (
+from sklboost.estimators.input.classes import (
     check_labels,
     distinct_labels,
     label_numbers,
@@ -284,7 +284,7 @@ def test_labels_of_many_rows_pass_the_check_of_scikit_learn(kind, n_labels, monk
     y = labels_of(kind, n_labels)[np.arange(15_000) % n_labels]
 
     def outcome(most_shown):
-        monkeypatch.setattr(targets, "_MOST_SHOWN", most_shown)
+        monkeypatch.setattr(reading, "_MOST_SHOWN", most_shown)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             try:

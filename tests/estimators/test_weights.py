@@ -9,10 +9,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_wine
 from sklearn.utils.class_weight import compute_class_weight
 
-from sklboost.estimators.input.weights import (
+from sklboost.estimators.input.classes import (
+    ClassTargets,
     calibrate_prior,
     class_multipliers,
-    multiply_weights,
     prior_shift,
 )
 from sklboost.estimators.parameters.boosters import ClassifierParameters
@@ -23,6 +23,10 @@ pytestmark = pytest.mark.interpreted
 
 NONE = np.empty(0)
 TWO, THREE = np.array(["no", "yes"]), np.array([3, 5, 9])
+
+
+def weighted(weight, factors, codes):
+    return ClassTargets(TWO, np.array(factors), False).weigh(codes, weight)
 
 
 def multipliers(class_weight=None, scale_pos_weight=1, classes=TWO, codes=(0, 0, 0, 1), weight=()):
@@ -108,16 +112,16 @@ def test_rules_of_other_kinds():
 
 def test_weights_of_rows():
     codes = np.array([1, 0, 1])
-    assert_array_equal(multiply_weights(NONE, np.array([0.5, 4.0]), codes), [4, 0.5, 4])
+    assert_array_equal(weighted(NONE, [0.5, 4.0], codes), [4, 0.5, 4])
     weight = np.array([1.0, 2.0, 3.0])
-    assert_array_equal(multiply_weights(weight, np.array([0.5, 4.0]), codes), [4, 1, 12])
-    assert multiply_weights(weight, np.ones(2), codes) is weight
-    assert multiply_weights(NONE, np.ones(2), codes) is NONE
+    assert_array_equal(weighted(weight, [0.5, 4.0], codes), [4, 1, 12])
+    assert weighted(weight, [1.0, 1.0], codes) is weight
+    assert weighted(NONE, [1.0, 1.0], codes) is NONE
     for extreme, words in ((1e120, r"1e\+120"), (1e-120, "1e-120")):
         with pytest.raises(
             ValueError, match=rf"largest sample_weight times class weight is {words}: it must"
         ):
-            multiply_weights(NONE, np.array([extreme, extreme]), codes)
+            weighted(NONE, [extreme, extreme], codes)
 
 
 def test_the_shift_of_two_classes_by_hand():

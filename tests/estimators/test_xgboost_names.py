@@ -240,6 +240,7 @@ def test_other_names_of_arguments_of_predict(name, meant):
     ("name", "way"),
     [
         ("get_booster", "trees_to_dataframe"),
+        ("to_lightgbm", "save_model"),
         ("booster_", "get_score"),
         ("get_xgb_params", "get_params"),
         ("coef_", "shap_values"),

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from sklboost import from_lightgbm
-from sklboost.files.lightgbm.reading import encode_categories, read_lightgbm, read_text, read_trees
+from sklboost.files.lightgbm import encode_categories, read_lightgbm, read_text, read_trees
 from sklboost.files.sections import ModelFileError
 
 # Two trees: a number whose zeros and missing values are told apart by nothing, and a category.
@@ -127,8 +127,8 @@ def test_zero_can_be_missing():
     with pytest.raises(ModelFileError, match=r"tree 0\.decision_type: split 1 takes zero for a "):
         read(text)
     text = TEXT.replace("decision_type=2 10", "decision_type=4 6")
-    (first, _), _, meaning = read(text.replace("cat_threshold=5", "cat_threshold=4"))
-    assert meaning.missing == 0.0
+    (first, _), _, info = read(text.replace("cat_threshold=5", "cat_threshold=4"))
+    assert info.missing == 0.0
     assert first.default_left[:2].tolist() == [False, True]
     with pytest.raises(ModelFileError, match="zero is missing, and a category as well"):
         read(text)

@@ -14,7 +14,7 @@ from sklboost import (
     XGBRegressorLite,
     from_xgboost,
 )
-from sklboost.estimators.files.foreign_models import meaning_of
+from sklboost.estimators.files.foreign_models import model_info
 from sklboost.files.documents import write_json, write_ubjson
 from sklboost.files.sections import NotExpressibleError
 from sklboost.files.xgboost.writing import learner_document
@@ -40,7 +40,7 @@ _CODE = pd.Series(CODES[:, -1], name="code")
 def document_of(model):
     """The keys that XGBoost reads."""
     fitted = model._fitted
-    return learner_document(fitted.model, meaning_of(fitted))
+    return learner_document(fitted.model, model_info(fitted))
 
 
 def opened(model, data):

@@ -10,15 +10,10 @@ import numpy as np
 from sklboost.engine.model import Model
 from sklboost.estimators.fit.fitting import ChosenParams, FitReport, fit_attributes
 from sklboost.estimators.fit.reading import drops_rounds
+from sklboost.estimators.input.classes import ClassTargets, LabelTargets
 from sklboost.estimators.input.feature_names import FittedFeatures
 from sklboost.estimators.input.survival_targets import SurvivalTargets
-from sklboost.estimators.input.target_kinds import (
-    ClassTargets,
-    DistributionTargets,
-    LabelTargets,
-    RegressionTargets,
-    Targets,
-)
+from sklboost.estimators.input.targets import DistributionTargets, RegressionTargets, Targets
 from sklboost.estimators.parameters.boosters import Parameters
 from sklboost.estimators.parameters.rules import as_read, check_parameters
 from sklboost.estimators.predict.fitted_model import TrainedModel, trained_model
@@ -38,174 +33,6 @@ from sklboost.objectives.registry import DISTRIBUTIONS, OBJECTIVES, make_loss
 from sklboost.tree.predict.assembly import assemble_model
 from sklboost.tree.predict.trees import trees_of
 from sklboost.version import __version__
-
-_NOT_NEGATIVE = (0.0, np.finfo(np.float64).max)
-
-
-def survival_document(targets: Targets) -> dict[str, Any]:
-    """Return the document of survival times: strata and baseline hazards."""
-    assert isinstance(targets, SurvivalTargets)
-    return {
-        "kind": "survival",
-        "strata": value_document(targets.strata),
-        "times": targets.times,
-        "hazards": targets.hazards.ravel(),
-        "centres": targets.centres,
-    }
-
-
-def read_survival_targets(section: Section) -> SurvivalTargets:
-    """Return what the survival times of a section mean."""
-    strata = read_value(section["strata"])
-    if not isinstance(strata, np.ndarray) or strata.ndim != 1:
-        section["strata"].fail("must be an array of one dimension")
-    check_keys(section["strata"], strata.tolist())
-    if len(set(strata.tolist())) < len(strata):
-        section["strata"].fail("a stratum occurs twice")
-    times = section["times"].numbers(limits=_NOT_NEGATIVE)
-    if len(times) == 0 or not (times[:-1] < times[1:]).all():
-        section["times"].fail("must be sorted, each time once, and not empty")
-    centres = section["centres"].numbers(limits=SCORES)
-    if len(centres) not in (0, max(1, len(strata))):
-        section["centres"].fail("must be empty, or have a number for each stratum")
-    n_hazards = len(centres) * len(times)
-    hazards = section["hazards"].numbers(n_hazards, limits=_NOT_NEGATIVE)
-    hazards = hazards.reshape(len(centres), len(times))
-    if not (hazards[:, :-1] <= hazards[:, 1:]).all():
-        section["hazards"].fail("must not fall with time")
-    return SurvivalTargets(strata, times, hazards, np.array(centres))
-
-
-_POSITIVE = (np.nextafter(0.0, 1.0), np.finfo(np.float64).max)
-
-
-def targets_document(targets: Targets) -> dict[str, Any]:
-    """Return the document of what targets mean."""
-    if isinstance(targets, DistributionTargets):
-        spread = plain_number(targets.spread)
-        return {"kind": "distribution", "distribution": targets.distribution, "spread": spread}
-    if isinstance(targets, RegressionTargets):
-        return {"kind": "numbers", "n_targets": targets.n_targets}
-    if isinstance(targets, LabelTargets):
-        return {"kind": "labels", "n_labels": targets.size, "dtype": targets.dtype.str}
-    if targets.task == "ranking":
-        return {"kind": "relevances"}
-    if not isinstance(targets, ClassTargets):
-        return survival_document(targets)
-    return {
-        "kind": "classes",
-        "classes": value_document(targets.classes),
-        "multipliers": targets.multipliers,
-        "is_calibrated": targets.is_calibrated,
-    }
-
-
-def read_targets(section: Section, n_outputs: int) -> Targets:
-    """Return what the targets of a section mean; there are `n_outputs` raw scores per row."""
-    kinds = ("numbers", "classes", "labels", "distribution", "relevances", "survival")
-    kind = section["kind"].text(kinds)
-    if kind == "relevances":
-        from sklboost.estimators.input.queries import RankingTargets  # other models do without
-
-        return RankingTargets()
-    if kind == "distribution":
-        spread = section["spread"].finite_number()
-        if spread <= 0.0:
-            section["spread"].fail("must be above 0")
-        return DistributionTargets(1, section["distribution"].text(DISTRIBUTIONS), spread)
-    if kind == "survival":
-        return read_survival_targets(section)
-    if kind == "numbers":
-        return RegressionTargets(section["n_targets"].integer(1, n_outputs))
-    if kind == "labels":
-        dtype = read_dtype(section["dtype"])
-        if dtype.kind not in "biuf":
-            section["dtype"].fail("labels are numbers")
-        return LabelTargets(np.arange(section["n_labels"].integer(1, n_outputs)), dtype)
-    return _read_classes(section)
-
-
-def _read_classes(section: Section) -> ClassTargets:
-    classes = read_value(section["classes"])
-    if not isinstance(classes, np.ndarray) or classes.ndim != 1 or len(classes) == 0:
-        section["classes"].fail("must be an array of one dimension that is not empty")
-    check_keys(section["classes"], classes.tolist())
-    try:
-        is_increasing = bool((classes[:-1] < classes[1:]).all())
-    except (TypeError, ValueError):  # such as text and numbers
-        is_increasing = False
-    if not is_increasing:
-        section["classes"].fail("must be sorted, each class once")
-    multipliers = section["multipliers"].numbers(len(classes), limits=_POSITIVE)
-    return ClassTargets(classes, multipliers, section["is_calibrated"].flag())
-
-
-def loss_document(loss: Loss, targets: Targets) -> dict[str, Any]:
-    """Return the document of a loss.
-
-    Raises
-    ------
-    NotStorableError
-        If it is one that a user has written.
-    """
-    name = loss.parameter if isinstance(loss, RowLoss) else ""
-    # of each target the same values, those of all targets side by side
-    parameters = {name: loss.parameters[:: targets.size].tolist()} if name else {**loss.made_of}
-    document = {"objective": loss.name, "parameters": parameters}
-    made = _make(loss.name, targets, parameters)
-    if type(made) is not type(loss):
-        raise NotStorableError(
-            f"objective={loss.name}: the model was trained with a loss of your own, which is code, "
-            "and no model file holds code; keep the model with pickle or cloudpickle"
-        )
-    return document
-
-
-def read_loss(section: Section, targets: Targets, n_outputs: int) -> Loss:
-    """Return the loss of a section; there are `n_outputs` raw scores per row."""
-    name, given = section["objective"].text(), section["parameters"]
-    parameters = {key: read_value(value) for key, value in given.items()}
-    lists = {
-        key: given[key].numbers().tolist()
-        for key, value in parameters.items()
-        if not isinstance(value, str)
-    }
-    parameters |= lists
-    most = max([1, *map(len, lists.values())])
-    if most * targets.size > n_outputs:
-        given.fail(f"{most} values for each of {targets.size} targets are not {n_outputs} outputs")
-    group: type = Parameters
-    if targets.task == "survival":
-        from sklboost.estimators.parameters.kinds import SurvivalParameters
-
-        group = SurvivalParameters
-    try:
-        for key, values in parameters.items():
-            for value in [values] if isinstance(values, str) else values:
-                check_parameters(group, {key: value})
-    except ValueError as error:
-        given.fail(str(error))
-    loss = _make(name, targets, parameters)
-    known = [loss.parameter] if isinstance(loss, RowLoss) and loss.parameter else []
-    if loss is None or sorted(parameters) != sorted([*known, *loss.made_of]):
-        section.fail(f"there is no objective {name!r} with {sorted(parameters)} for these targets")
-    if loss.n_outputs != n_outputs:
-        section.fail(f"{name!r} has {loss.n_outputs} raw scores per row, the file {n_outputs}")
-    return loss
-
-
-def _make(name: str, targets: Targets, parameters: Mapping[str, Any]) -> Loss | None:
-    """Return the loss of this very name; None if there is none, or its parameters are others."""
-    if isinstance(targets, DistributionTargets):
-        return targets.loss if targets.distribution == name and not parameters else None
-    for objective in OBJECTIVES[targets.task]:
-        if objective.name == name:
-            try:
-                return objective.make(targets.size, parameters)
-            except KeyError:
-                return None
-    return None
-
 
 # Raised by one when an older version of the package could not read a file, or would misread it.
 FORMAT_VERSION = 1
@@ -331,8 +158,12 @@ def _training_document(state: Mapping[str, Any]) -> dict[str, Any]:
         "stop_reason": state.get("stop_reason_"),
         "best_iteration": value_document(state.get("best_iteration_")),
         "best_score": value_document(state.get("best_score_")),
-        "report": None if report is None else _report_document(report),
+        "report": None,
     }
+    if report is not None:
+        document["report"] = dataclasses.asdict(report)
+        if traffic := document["report"].pop("traffic"):
+            document["report"]["traffic"] = {phase: [*counts] for phase, counts in traffic.items()}
     if chosen is not None:
         document["chosen_params"] = [
             {"name": name, "value": _parameter(name, value), "reason": chosen.reasons[name]}
@@ -471,9 +302,11 @@ def _read_features(section: Section, estimator_name: str) -> FittedFeatures:
     for listed in (names, encodings):
         if not listed.is_null and len(listed) != n_features:
             listed.fail(f"must have {n_features} elements, and has {len(listed)}")
-    read_names = None if names.is_null else _objects([read_value(name) for name in names])
-    if read_names is not None:
-        check_keys(names, read_names.tolist())
+    read_names = None
+    if not names.is_null:
+        values = [read_value(name) for name in names]
+        check_keys(names, values)
+        read_names = np.fromiter(values, dtype=object, count=len(values))
     return FittedFeatures(
         estimator_name=estimator_name,
         n_features=n_features,
@@ -482,10 +315,6 @@ def _read_features(section: Section, estimator_name: str) -> FittedFeatures:
         binning_digest=None if digest.is_null else digest.text(),
         missing=section["missing"].number(),
     )
-
-
-def _objects(values: list[Any]) -> np.ndarray:
-    return np.fromiter(values, dtype=object, count=len(values))
 
 
 def _read_model(section: Section, features: FittedFeatures, n_outputs: int) -> Model:
@@ -503,7 +332,12 @@ def _read_model(section: Section, features: FittedFeatures, n_outputs: int) -> M
 
 def _read_training(section: Section, trained: TrainedModel) -> dict[str, Any]:
     before_refit, report = section["before_refit"], section["report"]
-    chosen = section.get("chosen_params")
+    chosen = None
+    if (choices := section.get("chosen_params")) is not None:
+        chosen = ChosenParams(
+            {choice["name"].text(): read_value(choice["value"]) for choice in choices},
+            {choice["name"].text(): choice["reason"].text() for choice in choices},
+        )
     read_before = functools.partial(
         _read_model, features=trained.features, n_outputs=trained.model.n_outputs
     )
@@ -522,14 +356,7 @@ def _read_training(section: Section, trained: TrainedModel) -> dict[str, Any]:
         best_iteration=_read_count(section["best_iteration"]),
         best_score=_read_optional(section["best_score"], float),
         report=None if report.is_null else _read_report(report),
-        chosen=None if chosen is None else _read_chosen(chosen),
-    )
-
-
-def _read_chosen(section: Section) -> ChosenParams:
-    return ChosenParams(
-        {choice["name"].text(): read_value(choice["value"]) for choice in section},
-        {choice["name"].text(): choice["reason"].text() for choice in section},
+        chosen=chosen,
     )
 
 
@@ -544,16 +371,9 @@ def _read_optional(section: Section, kind: type) -> Any:
     return value
 
 
-def _report_document(report: FitReport) -> dict[str, Any]:
-    document = dataclasses.asdict(report)
-    traffic = document.pop("traffic")
-    if traffic:
-        document["traffic"] = {phase: list(counts) for phase, counts in traffic.items()}
-    return document
-
-
 def _read_report(section: Section) -> FitReport:
     traffic = section.get("traffic")
+    sent = {} if traffic is None else dict(traffic.items())
     counts = {
         field.name: section[field.name].integer(0, _MOST)
         for field in dataclasses.fields(FitReport)
@@ -562,12 +382,172 @@ def _read_report(section: Section) -> FitReport:
     return FitReport(
         seconds={phase: spent.finite_number() for phase, spent in section["seconds"].items()},
         constant_features=[name.text() for name in section["constant_features"]],
-        traffic={} if traffic is None else dict(map(_read_sent, traffic.items())),
+        traffic={phase: tuple(of.integers(0, _MOST, 2).tolist()) for phase, of in sent.items()},
         **counts,
     )
 
 
-def _read_sent(phase_and_counts: tuple[str, Section]) -> tuple[str, tuple[int, int]]:
-    phase, counts = phase_and_counts
-    messages, size = counts.integers(0, _MOST, 2).tolist()
-    return phase, (messages, size)
+# --- targets
+
+_NOT_NEGATIVE = (0.0, np.finfo(np.float64).max)
+_POSITIVE = (np.nextafter(0.0, 1.0), np.finfo(np.float64).max)
+
+
+def targets_document(targets: Targets) -> dict[str, Any]:
+    """Return the document of what targets mean."""
+    if isinstance(targets, DistributionTargets):
+        spread = plain_number(targets.spread)
+        return {"kind": "distribution", "distribution": targets.distribution, "spread": spread}
+    if isinstance(targets, RegressionTargets):
+        return {"kind": "numbers", "n_targets": targets.n_targets}
+    if isinstance(targets, LabelTargets):
+        return {"kind": "labels", "n_labels": targets.size, "dtype": targets.dtype.str}
+    if targets.task == "ranking":
+        return {"kind": "relevances"}
+    if isinstance(targets, ClassTargets):
+        return {
+            "kind": "classes",
+            "classes": value_document(targets.classes),
+            "multipliers": targets.multipliers,
+            "is_calibrated": targets.is_calibrated,
+        }
+    assert isinstance(targets, SurvivalTargets)
+    return {
+        "kind": "survival",
+        "strata": value_document(targets.strata),
+        "times": targets.times,
+        "hazards": targets.hazards.ravel(),
+        "centres": targets.centres,
+    }
+
+
+def read_targets(section: Section, n_outputs: int) -> Targets:
+    """Return what the targets of a section mean; there are `n_outputs` raw scores per row."""
+    kinds = ("numbers", "classes", "labels", "distribution", "relevances", "survival")
+    kind = section["kind"].text(kinds)
+    if kind == "relevances":
+        from sklboost.estimators.input.queries import RankingTargets  # other models do without
+
+        return RankingTargets()
+    if kind == "distribution":
+        spread = section["spread"].finite_number()
+        if spread <= 0.0:
+            section["spread"].fail("must be above 0")
+        return DistributionTargets(1, section["distribution"].text(DISTRIBUTIONS), spread)
+    if kind == "survival":
+        return _read_survival_targets(section)
+    if kind == "numbers":
+        return RegressionTargets(section["n_targets"].integer(1, n_outputs))
+    if kind == "labels":
+        dtype = read_dtype(section["dtype"])
+        if dtype.kind not in "biuf":
+            section["dtype"].fail("labels are numbers")
+        return LabelTargets(np.arange(section["n_labels"].integer(1, n_outputs)), dtype)
+    return _read_classes(section)
+
+
+def _read_classes(section: Section) -> ClassTargets:
+    classes = read_value(section["classes"])
+    if not isinstance(classes, np.ndarray) or classes.ndim != 1 or len(classes) == 0:
+        section["classes"].fail("must be an array of one dimension that is not empty")
+    check_keys(section["classes"], classes.tolist())
+    try:
+        is_increasing = bool((classes[:-1] < classes[1:]).all())
+    except (TypeError, ValueError):  # such as text and numbers
+        is_increasing = False
+    if not is_increasing:
+        section["classes"].fail("must be sorted, each class once")
+    multipliers = section["multipliers"].numbers(len(classes), limits=_POSITIVE)
+    return ClassTargets(classes, multipliers, section["is_calibrated"].flag())
+
+
+def _read_survival_targets(section: Section) -> SurvivalTargets:
+    """Return what the survival times of a section mean."""
+    strata = read_value(section["strata"])
+    if not isinstance(strata, np.ndarray) or strata.ndim != 1:
+        section["strata"].fail("must be an array of one dimension")
+    check_keys(section["strata"], strata.tolist())
+    if len(set(strata.tolist())) < len(strata):
+        section["strata"].fail("a stratum occurs twice")
+    times = section["times"].numbers(limits=_NOT_NEGATIVE)
+    if len(times) == 0 or not (times[:-1] < times[1:]).all():
+        section["times"].fail("must be sorted, each time once, and not empty")
+    centres = section["centres"].numbers(limits=SCORES)
+    if len(centres) not in (0, max(1, len(strata))):
+        section["centres"].fail("must be empty, or have a number for each stratum")
+    n_hazards = len(centres) * len(times)
+    hazards = section["hazards"].numbers(n_hazards, limits=_NOT_NEGATIVE)
+    hazards = hazards.reshape(len(centres), len(times))
+    if not (hazards[:, :-1] <= hazards[:, 1:]).all():
+        section["hazards"].fail("must not fall with time")
+    return SurvivalTargets(strata, times, hazards, np.array(centres))
+
+
+# --- losses
+
+
+def loss_document(loss: Loss, targets: Targets) -> dict[str, Any]:
+    """Return the document of a loss.
+
+    Raises
+    ------
+    NotStorableError
+        If it is one that a user has written.
+    """
+    name = loss.parameter if isinstance(loss, RowLoss) else ""
+    # of each target the same values, those of all targets side by side
+    parameters = {name: loss.parameters[:: targets.size].tolist()} if name else {**loss.made_of}
+    document = {"objective": loss.name, "parameters": parameters}
+    made = _make(loss.name, targets, parameters)
+    if type(made) is not type(loss):
+        raise NotStorableError(
+            f"objective={loss.name}: the model was trained with a loss of your own, which is code, "
+            "and no model file holds code; keep the model with pickle or cloudpickle"
+        )
+    return document
+
+
+def read_loss(section: Section, targets: Targets, n_outputs: int) -> Loss:
+    """Return the loss of a section; there are `n_outputs` raw scores per row."""
+    name, given = section["objective"].text(), section["parameters"]
+    parameters = {key: read_value(value) for key, value in given.items()}
+    lists = {
+        key: given[key].numbers().tolist()
+        for key, value in parameters.items()
+        if not isinstance(value, str)
+    }
+    parameters |= lists
+    most = max([1, *map(len, lists.values())])
+    if most * targets.size > n_outputs:
+        given.fail(f"{most} values for each of {targets.size} targets are not {n_outputs} outputs")
+    group: type = Parameters
+    if targets.task == "survival":
+        from sklboost.estimators.parameters.kinds import SurvivalParameters
+
+        group = SurvivalParameters
+    try:
+        for key, values in parameters.items():
+            for value in [values] if isinstance(values, str) else values:
+                check_parameters(group, {key: value})
+    except ValueError as error:
+        given.fail(str(error))
+    loss = _make(name, targets, parameters)
+    known = [loss.parameter] if isinstance(loss, RowLoss) and loss.parameter else []
+    if loss is None or sorted(parameters) != sorted([*known, *loss.made_of]):
+        section.fail(f"there is no objective {name!r} with {sorted(parameters)} for these targets")
+    if loss.n_outputs != n_outputs:
+        section.fail(f"{name!r} has {loss.n_outputs} raw scores per row, the file {n_outputs}")
+    return loss
+
+
+def _make(name: str, targets: Targets, parameters: Mapping[str, Any]) -> Loss | None:
+    """Return the loss of this very name; None if there is none, or its parameters are others."""
+    if isinstance(targets, DistributionTargets):
+        return targets.loss if targets.distribution == name and not parameters else None
+    for objective in OBJECTIVES[targets.task]:
+        if objective.name == name:
+            try:
+                return objective.make(targets.size, parameters)
+            except KeyError:
+                return None
+    return None

@@ -10,13 +10,9 @@ from sklearn.base import is_classifier
 from sklboost.boosting.settings import STRATEGIES, tree_params
 from sklboost.estimators.fit.fitting import fit_attributes
 from sklboost.estimators.fit.reading import TREE_PARAMETERS
+from sklboost.estimators.input.classes import ClassTargets, LabelTargets
 from sklboost.estimators.input.feature_names import FittedFeatures
-from sklboost.estimators.input.target_kinds import (
-    ClassTargets,
-    LabelTargets,
-    RegressionTargets,
-    Targets,
-)
+from sklboost.estimators.input.targets import RegressionTargets, Targets
 from sklboost.estimators.parameters.boosters import (
     ClassifierParameters,
     Parameters,
@@ -26,8 +22,8 @@ from sklboost.estimators.parameters.kinds import ForestParameters
 from sklboost.estimators.parameters.rules import check_parameters, names_of
 from sklboost.estimators.predict.fitted_model import FittedModel, TrainedModel
 from sklboost.files.documents import parse_document, read_bytes, write_ubjson
-from sklboost.files.foreign import ForeignTree, Meaning, build_model
-from sklboost.files.lightgbm.reading import read_lightgbm
+from sklboost.files.foreign import ForeignTree, ModelInfo, build_model
+from sklboost.files.lightgbm import read_lightgbm
 from sklboost.files.sections import ModelFileError, Section
 from sklboost.files.xgboost.reading import NOTHING_KNOWN, Known, read_model
 from sklboost.files.xgboost.writing import learner_document
@@ -35,7 +31,7 @@ from sklboost.objectives.loss import RowLoss
 from sklboost.objectives.registry import is_built_in
 
 
-def meaning_of(fitted: FittedModel) -> Meaning:
+def model_info(fitted: FittedModel) -> ModelInfo:
     """Return what the features and raw scores of a fitted estimator mean.
 
     Parameters are read off the model: those of the estimator may have changed since.
@@ -52,7 +48,7 @@ def meaning_of(fitted: FittedModel) -> Meaning:
     }
     if isinstance(loss, RowLoss) and loss.parameter:
         known[loss.parameter] = loss.parameters[:: targets.size].tolist()
-    return Meaning(
+    return ModelInfo(
         task=targets.task,
         objective=loss.name if is_built_in(loss) else "",
         base_score=model.base_score + fitted.shift,
@@ -79,7 +75,7 @@ def make_estimator(
     kinds: Mapping[bool, type],
     trees: Sequence[ForeignTree],
     places: Sequence[str],
-    meaning: Meaning,
+    info: ModelInfo,
 ) -> Any:
     """Return a fitted estimator with trees of another library.
 
@@ -90,33 +86,33 @@ def make_estimator(
     trees : sequence of ForeignTree
     places : sequence of str
         Where the trees are, for errors.
-    meaning : Meaning
+    info : ModelInfo
 
     Raises
     ------
     ModelFileError
         If links of a tree are wrong, or a parameter that the model needs is out of range.
     """
-    kind = kinds[meaning.task != "regression"]
-    given = {**meaning.parameters, "objective": meaning.objective, "missing": meaning.missing}
+    kind = kinds[info.task != "regression"]
+    given = {**info.parameters, "objective": info.objective, "missing": info.missing}
     estimator = kind(**_allowed(kind, given))
-    targets = _targets(meaning)
+    targets = _targets(info)
     settings = {name: getattr(estimator, name) for name in TREE_PARAMETERS}
     n_parallel_trees = rounds_and_trees(estimator, estimator._is_forest)[1]
     settings["learning_rate"] /= n_parallel_trees  # which share it
     params = tree_params(**settings, num_parallel_tree=n_parallel_trees)
-    model = build_model(trees, places, meaning.base_score, meaning.n_features, params)
+    model = build_model(trees, places, info.base_score, info.n_features, params)
     estimator.set_params(n_estimators=estimator._n_estimators_of(model))
-    names = meaning.feature_names
+    names = info.feature_names
     trained = TrainedModel(
         model=model,
         features=FittedFeatures(
             estimator_name=kind.__name__,
-            n_features=meaning.n_features,
+            n_features=info.n_features,
             names=None if names is None else np.array(names, dtype=object),
-            encodings=meaning.encodings,
+            encodings=info.encodings,
             binning_digest=None,
-            missing=meaning.missing,
+            missing=info.missing,
         ),
         targets=targets,
         loss=targets.make_loss(estimator),
@@ -131,7 +127,7 @@ def make_estimator(
         split_seed=None,
         before_refit=None,
         stop_reason="",
-        best_iteration=meaning.best_iteration,
+        best_iteration=info.best_iteration,
         best_score=None,
         report=None,
     )
@@ -153,13 +149,13 @@ def _allowed(kind: type, given: Mapping[str, Any]) -> dict[str, Any]:
     return allowed
 
 
-def _targets(meaning: Meaning) -> Targets:
-    if meaning.task == "regression":
-        return RegressionTargets(meaning.n_targets)
-    assert meaning.classes is not None
-    if meaning.task == "multilabel":
-        return LabelTargets(meaning.classes, np.dtype(np.int64))
-    return ClassTargets(meaning.classes, np.ones(len(meaning.classes)), False)
+def _targets(info: ModelInfo) -> Targets:
+    if info.task == "regression":
+        return RegressionTargets(info.n_targets)
+    assert info.classes is not None
+    if info.task == "multilabel":
+        return LabelTargets(info.classes, np.dtype(np.int64))
+    return ClassTargets(info.classes, np.ones(len(info.classes)), False)
 
 
 def estimator_of(theirs: Any, kinds: Mapping[bool, type]) -> Any:
@@ -173,15 +169,15 @@ def estimator_of(theirs: Any, kinds: Mapping[bool, type]) -> Any:
         data, name = theirs.encode("utf-8"), "the text model"
     else:
         data, name = read_bytes(theirs, "LightGBM")
-    trees, places, meaning = read_lightgbm(data, name)
-    if meaning.classes is not None and hasattr(theirs, "classes_"):
+    trees, places, info = read_lightgbm(data, name)
+    if info.classes is not None and hasattr(theirs, "classes_"):
         classes = np.asarray(theirs.classes_)
-        if len(classes) != len(meaning.classes):
+        if len(classes) != len(info.classes):
             raise ModelFileError(
-                f"{name}: trained on {len(classes)} class(es), with {len(meaning.classes)} in its "
+                f"{name}: trained on {len(classes)} class(es), with {len(info.classes)} in its "
                 "objective: its probabilities are not those of classes"
             )
-        meaning = meaning._replace(classes=classes)
+        info = info._replace(classes=classes)
     taken = {}
     if booster is not theirs:
         taken = {"n_jobs": theirs.n_jobs, "random_state": theirs.random_state}
@@ -190,8 +186,8 @@ def estimator_of(theirs: Any, kinds: Mapping[bool, type]) -> Any:
         kinds,
         trees,
         places,
-        meaning._replace(
-            parameters={**meaning.parameters, **taken},
+        info._replace(
+            parameters={**info.parameters, **taken},
             best_iteration=best - 1 if best > 0 else None,
         ),
     )
@@ -244,14 +240,14 @@ def read_xgboost(
     """
     if kinds[False] is kinds[True]:
         known = known._replace(is_classifier=issubclass(kinds[True], ClassifierParameters))
-    trees, places, meaning = read_model(document, known)
-    parameters = dict(meaning.parameters)
-    if issubclass(kinds[meaning.task != "regression"], ForestParameters):
+    trees, places, info = read_model(document, known)
+    parameters = dict(info.parameters)
+    if issubclass(kinds[info.task != "regression"], ForestParameters):
         # which have one round, and other rules for these
         parameters["n_estimators"] = parameters.pop("num_parallel_tree")
         for name in ("booster", "early_stopping_rounds"):
             parameters.pop(name, None)
-    return make_estimator(kinds, trees, places, meaning._replace(parameters=parameters))
+    return make_estimator(kinds, trees, places, info._replace(parameters=parameters))
 
 
 def _known_of(theirs: Any) -> Known:
@@ -293,7 +289,7 @@ def _settings_of(config: Section) -> list[tuple[float, float]]:
 
 def booster_of(fitted: FittedModel) -> Any:
     """Return XGBoost's Booster of a fitted estimator of ours."""
-    data = write_ubjson(learner_document(fitted.model, meaning_of(fitted)))
+    data = write_ubjson(learner_document(fitted.model, model_info(fitted)))
     try:
         import xgboost
     except ImportError as error:

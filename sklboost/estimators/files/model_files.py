@@ -54,11 +54,11 @@ def save(
 def _for_xgboost(fitted: FittedModel) -> dict[str, Any]:
     """Return what XGBoost reads of the file."""
     # which loading does not need
-    from sklboost.estimators.files.foreign_models import meaning_of
+    from sklboost.estimators.files.foreign_models import model_info
     from sklboost.files.xgboost.writing import learner_document
 
     try:
-        return learner_document(fitted.model, meaning_of(fitted))
+        return learner_document(fitted.model, model_info(fitted))
     except NotExpressibleError as error:
         error.args = (f"{error}; {_FOR_US_ALONE}",)
         raise

@@ -24,9 +24,9 @@ from sklboost.engine.parallel import ThreadTeam, n_threads_for
 from sklboost.engine.structs import BinCuts, TrainingBins
 from sklboost.estimators.fit.eval_metric import check_names, resolve_metrics
 from sklboost.estimators.fit.reading import FitTask, drops_rounds, tree_settings
+from sklboost.estimators.input.arguments import warn_of_small_weights
 from sklboost.estimators.input.feature_names import name_text
 from sklboost.estimators.input.rows import Rows
-from sklboost.estimators.input.weights import warn_of_small_weights
 from sklboost.estimators.parameters.boosters import Parameters
 from sklboost.estimators.predict.fitted_model import (
     FittedModel,
@@ -39,7 +39,7 @@ from sklboost.estimators.progress import progress_callbacks
 from sklboost.inspection.nested_subtrees import pruning_path
 from sklboost.objectives.custom import FaultyRowError
 from sklboost.objectives.metric import Metric
-from sklboost.tree.predict import pickling  # noqa: F401, tells pickle of models
+from sklboost.tree.predict import codec  # noqa: F401, tells pickle of models
 from sklboost.tree.predict.trees import no_trees, trees_of
 
 

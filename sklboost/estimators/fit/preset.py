@@ -321,7 +321,7 @@ def _sample(task: FitTask) -> FitTask:
 def _how_to_divide(task: FitTask) -> dict[str, Any]:
     return {
         "how": task.parameters.validation_split,
-        "parts": task.targets.parts(task.rows.y),
+        "parts": task.targets.strata_for_holdout(task.rows.y),
         "seed": task.seeds[0],
     }
 

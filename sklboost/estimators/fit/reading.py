@@ -20,6 +20,7 @@ from sklboost.data.frames import dask_kind
 from sklboost.engine.structs import FeatureRules, TreeParams
 from sklboost.estimators.fit.holdout import hold_out, lost_numbers
 from sklboost.estimators.input.arguments import FitArguments, computed, given_sets, seeds
+from sklboost.estimators.input.classes import ClassTargets, listed, places_among
 from sklboost.estimators.input.feature_names import (
     FittedFeatures,
     are_comparable,
@@ -33,8 +34,7 @@ from sklboost.estimators.input.rows import (
     validation_rows,
     weigh_classes,
 )
-from sklboost.estimators.input.target_kinds import ClassTargets, Targets
-from sklboost.estimators.input.targets import listed, places_among
+from sklboost.estimators.input.targets import Targets
 from sklboost.estimators.input.user_warnings import warn_user
 from sklboost.estimators.parameters.boosters import Parameters, rounds_and_trees
 from sklboost.estimators.parameters.rules import (
@@ -460,7 +460,7 @@ def _hold_out(task: FitTask) -> FitTask:
             rows,
             fraction=parameters.validation_fraction,
             how=parameters.validation_split,
-            parts=task.targets.parts(rows.y),
+            parts=task.targets.strata_for_holdout(rows.y),
             seed=seed,
             needs=[*needs.values(), *task.targets.wanted(rows.y)],
         )

@@ -1,48 +1,21 @@
-"""The arguments of `fit` as users give them, and validation data of either form brought to one."""
+"""Arguments of `fit` besides X: values row by row as arrays, weights, validation sets, seeds."""
 
 from collections.abc import Mapping, Sequence
 from datetime import date, time, timedelta
+from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import issparse
-from sklearn.utils import check_random_state
+from sklearn.utils import check_array, check_random_state
 
+from sklboost.data.features import Features
 from sklboost.data.frames import dask_kind, read_values
 from sklboost.data.frames.adapter import is_missing
 from sklboost.data.frames.numpy_arrays import ObjectColumn
+from sklboost.estimators.input.user_warnings import warn_user
 
-_LARGEST_SEED = 2**31 - 1
-
-
-def seeds(random_state: Any, is_sampling: bool) -> tuple[int, int]:
-    """Return the seed of the rounding of gradients and that of the draws of rows and features.
-
-    None draws as the seed 0 does, as in XGBoost: the same fit gives the same model. The module
-    ``numpy.random`` stands for NumPy's global state, as in scikit-learn. If nothing is drawn, the
-    second seed is 0, and no state moves for it.
-
-    Raises
-    ------
-    ValueError
-        If `random_state` is none of what scikit-learn takes, nor a Generator.
-    """
-    if isinstance(random_state, np.random.Generator):
-        draw = random_state.integers
-    else:
-        try:
-            draw = check_random_state(0 if random_state is None else random_state).randint
-        except ValueError as error:
-            raise ValueError(
-                f"random_state={random_state!r}: it must be None, an integer from 0 to 2**32 - 1, "
-                "a RandomState or a Generator of NumPy"
-            ) from error
-    rounding = int(draw(_LARGEST_SEED))
-    # without a seed rounding is that of earlier versions
-    return 0 if random_state is None else rounding, int(draw(_LARGEST_SEED)) if is_sampling else 0
-
-
-# What is given beside features, row by row: what to do where there is no value.
+# What to do where a row has no value of this kind.
 _REMEDIES = {
     "targets": "leave out rows without a target",
     "weights": "every row needs a weight, and 0 leaves it out",
@@ -52,34 +25,12 @@ _REMEDIES = {
     **{of: f"every row needs the label of its {of}" for of in ("group", "query", "stratum")},
 }
 _TIMES = (date, time, timedelta, np.datetime64, np.timedelta64)
+_LARGEST_SEED = 2**31 - 1
+# Sums of weights, and of weights times gradients, stay normal numbers within these.
+_WEIGHT_RANGE = (1e-100, 1e100)
 
 
-class GivenSet(NamedTuple):
-    """One set of validation rows, not checked yet."""
-
-    name: str  # in `evals_result_`
-    argument: str  # of fit that `X` is from, for errors
-    X: Any
-    y: Any
-    sample_weight: Any
-    base_margin: Any
-
-
-def computed(given: Any) -> Any:
-    """Return what was given, with the values of each Dask collection in it, lists of pairs too."""
-    if dask_kind(given):
-        return given.compute()
-    if isinstance(given, list | tuple) and any(map(_holds_collection, given)):
-        return [computed(part) for part in given]
-    return given
-
-
-def _holds_collection(given: Any) -> bool:
-    is_pair = isinstance(given, list | tuple) and len(given) == 2
-    return dask_kind(given) != "" or (is_pair and any(map(dask_kind, given)))
-
-
-# --- arguments that have an entry for each row
+# --- values row by row
 
 
 def row_values(
@@ -91,31 +42,15 @@ def row_values(
     unknown: bool = False,
     records: bool = False,
 ) -> Any:
-    """Return what is given row by row, of any container, as an array; plain ones themselves.
+    """Return an argument that has an entry for each row, of any container, as an array.
 
     The array has what was given exactly: see :func:`~sklboost.data.frames.read_values`. Shapes are
-    left to the caller, or to scikit-learn, as are NaN and infinity among floats.
-
-    Parameters
-    ----------
-    given : array-like, or a Dask collection
-    name : str
-        Of the argument, for errors.
-    what : str
-        What the values are: a key of the remedies.
-    numeric : bool
-        Whether they are numbers, rather than labels: also such as are written as text.
-    unknown : bool
-        Whether what is missing in several columns becomes NaN, which stands for not known.
-    records : bool
-        Whether it may be an array with fields.
-
-    Raises
-    ------
-    ValueError
-        For values that are missing or masked; for times, and what is no number, if `numeric`.
-    TypeError
-        For what has no entry for each row.
+    left to the caller, or to scikit-learn, as are NaN and infinity among floats. `name` is the
+    argument's, for errors, and `what` a key of the remedies. `numeric`: numbers, also written as
+    text, rather than labels. `unknown`: what is missing in several columns becomes NaN, which
+    stands for not known. `records`: it may be an array with fields. ValueError for values that are
+    missing or masked and, if `numeric`, for times and what is no number; TypeError for what has no
+    entry for each row.
     """
     dtype = str(getattr(given, "dtype", ""))
     if what == "targets" and dtype.startswith("period"):
@@ -129,13 +64,50 @@ def row_values(
         kind = TypeError if isinstance(error, TypeError) else ValueError
         raise kind(f"{name}: {error}") from error
     if not issparse(values):  # which scikit-learn refuses or takes
-        _check_array(values, name, records)
+        if not isinstance(values, np.ndarray) or values.ndim == 0:
+            raise TypeError(
+                f"{name} is {values!r:.100}, of type {type(values).__name__}: it must have an "
+                "entry for each row; pass an array, a list or a column of a frame"
+            )
+        if values.dtype.names is not None and not records:
+            raise TypeError(
+                f"{name} is an array of records with the fields {list(values.dtype.names)}: pass "
+                "the values of one of them"
+            )
     if missing is not None and missing.any():
         if not (unknown and values.ndim == 2 and values.shape[1] > 1):
             raise ValueError(f"{name} has no value in {places(missing)}: {_REMEDIES[what]}")
         values = values.astype(np.float64 if values.dtype.kind in "biuf" else object)
         values[missing] = np.nan
-    return _as_numbers(values, name, what) if numeric else values
+    if numeric and isinstance(values, np.ndarray) and values.dtype.kind in "mMSUO":
+        return _as_numbers(values, name, what)
+    return values
+
+
+def _as_numbers(values: np.ndarray, name: str, what: str) -> np.ndarray:
+    """Return written numbers and Python's as float64; ValueError for times, and for no numbers."""
+    is_plain = values.dtype.kind != "O"
+    for example in values.ravel()[:1] if is_plain else ObjectColumn(values.ravel()).examples():
+        if isinstance(example, _TIMES):
+            raise ValueError(
+                f"{name} holds times, such as {example!r}: {what} are numbers; subtract a date and "
+                "divide by np.timedelta64(1, 'D'), say, to count days"
+            )
+    try:
+        return values.astype(np.float64)
+    except (TypeError, ValueError, OverflowError):
+        wrong = next(value for value in values.ravel().tolist() if not _is_float(value))
+    kind = "text" if isinstance(wrong, str | bytes) else type(wrong).__name__
+    hint = "; labels are for XGBClassifierLite" if what == "targets" else ""
+    raise ValueError(f"{name} holds {kind}, such as {wrong!r:.100}: {what} are numbers{hint}")
+
+
+def _is_float(value: Any) -> bool:
+    try:
+        float(value)
+    except (TypeError, ValueError, OverflowError):
+        return False
+    return True
 
 
 def one_each(given: Any, name: str, what: str, n_rows: int, *, numeric: bool = False) -> np.ndarray:
@@ -170,46 +142,69 @@ def places(is_wrong: np.ndarray) -> str:
     return words if is_one else f"{words}, column {np.argmax(is_wrong[rows[0]])}"
 
 
-def _check_array(values: Any, name: str, records: bool) -> None:
-    """Raise TypeError unless it is an array of one dimension or more."""
-    if not isinstance(values, np.ndarray) or values.ndim == 0:
-        raise TypeError(
-            f"{name} is {values!r:.100}, of type {type(values).__name__}: it must have an entry "
-            "for each row; pass an array, a list or a column of a frame"
+# --- weights
+
+
+def row_weights(sample_weight: Any, X: Features, name: str = "sample_weight") -> np.ndarray:
+    """Return the weights as float64, shape (n_samples,); a single number counts for every row."""
+    if isinstance(sample_weight, Real):
+        sample_weight = np.full(len(X), sample_weight)
+    weight = row_values(sample_weight, name, "weights")
+    weight = check_array(weight, dtype=np.float64, ensure_2d=False, input_name=name)
+    if weight.ndim != 1:
+        raise ValueError(
+            f"{name} has shape {weight.shape}: it must be 1-D, one weight for each row"
         )
-    if values.dtype.names is not None and not records:
-        raise TypeError(
-            f"{name} is an array of records with the fields {list(values.dtype.names)}: pass the "
-            "values of one of them"
+    if len(weight) != len(X):
+        raise ValueError(
+            f"{name} and X have inconsistent numbers of samples: [{len(weight)}, {len(X)}]"
+        )
+    if (weight < 0.0).any():
+        row = int(np.argmax(weight < 0.0))
+        raise ValueError(
+            f"{name}[{row}]={weight[row]:g}: weights must be >= 0 (0 leaves a row out)"
+        )
+    if not weight.any():
+        raise ValueError(f"{name} is zero for every row: at least one weight must be > 0")
+    check_largest_weight(weight, name)
+    return weight
+
+
+def check_largest_weight(weight: np.ndarray, name: str) -> None:
+    """Raise ValueError if sums of these weights, times gradients, could be no normal numbers."""
+    largest = float(weight.max())
+    if not _WEIGHT_RANGE[0] <= largest <= _WEIGHT_RANGE[1]:
+        raise ValueError(
+            f"the largest {name} is {largest:g}: it must be from {_WEIGHT_RANGE[0]:g} to "
+            f"{_WEIGHT_RANGE[1]:g}; multiply the weights by a constant"
         )
 
 
-def _as_numbers(values: Any, name: str, what: str) -> Any:
-    """Return written numbers and Python's as float64; ValueError for times, and for no numbers."""
-    if not isinstance(values, np.ndarray) or values.dtype.kind not in "mMSUO":
-        return values
-    is_plain = values.dtype.kind != "O"
-    for example in values.ravel()[:1] if is_plain else ObjectColumn(values.ravel()).examples():
-        if isinstance(example, _TIMES):
-            raise ValueError(
-                f"{name} holds times, such as {example!r}: {what} are numbers; subtract a date and "
-                "divide by np.timedelta64(1, 'D'), say, to count days"
-            )
-    try:
-        return values.astype(np.float64)
-    except (TypeError, ValueError, OverflowError):
-        wrong = next(value for value in values.ravel().tolist() if not _is_float(value))
-    kind = "text" if isinstance(wrong, str | bytes) else type(wrong).__name__
-    hint = "; labels are for XGBClassifierLite" if what == "targets" else ""
-    raise ValueError(f"{name} holds {kind}, such as {wrong!r:.100}: {what} are numbers{hint}")
+def warn_of_small_weights(weight: np.ndarray, cover: float, min_child_weight: float) -> None:
+    """Warn if trees have no split only because the weights of the rows are small.
+
+    Parameters
+    ----------
+    weight : ndarray of float64, shape (n_samples,) or (0,)
+        Positive; empty: all 1.
+    cover : float
+        Of all rows: the sum of their hessians, weights included.
+    min_child_weight : float
+        Which both children of a split must have.
+    """
+    if len(weight) == 0 or cover >= 2 * min_child_weight:
+        return
+    mean = weight.mean()
+    if cover < 2 * min_child_weight * mean:
+        return  # too few rows for a split, whatever their weights are
+    warn_user(
+        f"no tree has a split: both children need a cover of min_child_weight={min_child_weight:g},"
+        f" but that of all rows is {cover:g}, because the mean of sample_weight is {mean:g}; "
+        "multiply the weights so that their mean is 1, or lower min_child_weight"
+    )
 
 
-def _is_float(value: Any) -> bool:
-    try:
-        float(value)
-    except (TypeError, ValueError, OverflowError):
-        return False
-    return True
+# --- arguments of fit
 
 
 class FitArguments(NamedTuple):
@@ -239,20 +234,37 @@ class FitArguments(NamedTuple):
         return FitArguments(*map(computed, self))
 
 
-def given_sets(given: FitArguments) -> list[GivenSet]:
-    """Return the validation sets, none if none were given.
+def computed(given: Any) -> Any:
+    """Return what was given, with the values of each Dask collection in it, lists of pairs too."""
+    if dask_kind(given):
+        return given.compute()
+    if isinstance(given, list | tuple) and any(map(_holds_collection, given)):
+        return [computed(part) for part in given]
+    return given
 
-    Raises
-    ------
-    ValueError
-        If both forms are given, or only half of one.
-    TypeError
-        If `eval_set` is no list of pairs.
-    """
+
+def _holds_collection(given: Any) -> bool:
+    is_pair = isinstance(given, list | tuple) and len(given) == 2
+    return dask_kind(given) != "" or (is_pair and any(map(dask_kind, given)))
+
+
+class GivenSet(NamedTuple):
+    """One set of validation rows, not checked yet."""
+
+    name: str  # in `evals_result_`
+    argument: str  # of fit that `X` is from, for errors
+    X: Any
+    y: Any
+    sample_weight: Any
+    base_margin: Any
+
+
+def given_sets(given: FitArguments) -> list[GivenSet]:
+    """Return the validation sets; an error if both forms are given, or only half of one."""
     if given.X_val is not None and given.eval_set is not None:
         raise ValueError("both X_val and eval_set are given: pass validation data in one of them")
     if given.eval_set is not None:
-        return _of_eval_set(given)
+        return _read_eval_set(given)
     for name in ("sample_weight_eval_set", "base_margin_eval_set"):
         if getattr(given, name) is not None:
             raise ValueError(f"{name} is given without eval_set")
@@ -263,30 +275,26 @@ def given_sets(given: FitArguments) -> list[GivenSet]:
         return []
     if given.y_val is None:
         raise ValueError("X_val is given without y_val")
-    return [
-        GivenSet(
-            name="validation_0",
-            argument="X_val",
-            X=given.X_val,
-            y=given.y_val,
-            sample_weight=given.sample_weight_val,
-            base_margin=given.base_margin_val,
-        )
-    ]
+    weight, margin = given.sample_weight_val, given.base_margin_val
+    return [GivenSet("validation_0", "X_val", given.X_val, given.y_val, weight, margin)]
 
 
-def _of_eval_set(given: FitArguments) -> list[GivenSet]:
+def _read_eval_set(given: FitArguments) -> list[GivenSet]:
     pairs = given.eval_set
     if not isinstance(pairs, list | tuple):
         raise TypeError(
             f"eval_set is a {type(pairs).__name__}: it must be a list of pairs, "
             "eval_set=[(X_val, y_val)]"
         )
-    for name in ("sample_weight_val", "base_margin_val", "y_val"):
+    for name, twin in (
+        ("sample_weight_val", "sample_weight_eval_set"),
+        ("base_margin_val", "base_margin_eval_set"),
+        ("y_val", "the pair (X, y) itself"),
+    ):
         if getattr(given, name) is not None:
-            raise ValueError(f"{name} goes with X_val; for eval_set there is {_TWINS[name]}")
-    weights = _one_each(given.sample_weight_eval_set, len(pairs), "sample_weight_eval_set")
-    margins = _one_each(given.base_margin_eval_set, len(pairs), "base_margin_eval_set")
+            raise ValueError(f"{name} goes with X_val; for eval_set there is {twin}")
+    weights = _one_for_each_set(given.sample_weight_eval_set, len(pairs), "sample_weight_eval_set")
+    margins = _one_for_each_set(given.base_margin_eval_set, len(pairs), "base_margin_eval_set")
     sets = []
     for index, pair in enumerate(pairs):
         if not isinstance(pair, list | tuple) or len(pair) != 2:
@@ -300,14 +308,7 @@ def _of_eval_set(given: FitArguments) -> list[GivenSet]:
     return sets
 
 
-_TWINS = {
-    "sample_weight_val": "sample_weight_eval_set",
-    "base_margin_val": "base_margin_eval_set",
-    "y_val": "the pair (X, y) itself",
-}
-
-
-def _one_each(given: Any, n_sets: int, name: str) -> Sequence[Any]:
+def _one_for_each_set(given: Any, n_sets: int, name: str) -> Sequence[Any]:
     if given is None:
         return [None] * n_sets
     if not isinstance(given, list | tuple) or len(given) != n_sets:
@@ -316,3 +317,25 @@ def _one_each(given: Any, n_sets: int, name: str) -> Sequence[Any]:
             "eval_set"
         )
     return given
+
+
+def seeds(random_state: Any, is_sampling: bool) -> tuple[int, int]:
+    """Return the seed of the rounding of gradients and that of the draws of rows and features.
+
+    None draws as the seed 0 does, as in XGBoost: the same fit gives the same model. The module
+    ``numpy.random`` stands for NumPy's global state, as in scikit-learn. If nothing is drawn, the
+    second seed is 0, and no state moves for it.
+    """
+    if isinstance(random_state, np.random.Generator):
+        draw = random_state.integers
+    else:
+        try:
+            draw = check_random_state(0 if random_state is None else random_state).randint
+        except ValueError as error:
+            raise ValueError(
+                f"random_state={random_state!r}: it must be None, an integer from 0 to 2**32 - 1, "
+                "a RandomState or a Generator of NumPy"
+            ) from error
+    rounding = int(draw(_LARGEST_SEED))
+    # without a seed rounding is that of earlier versions
+    return 0 if random_state is None else rounding, int(draw(_LARGEST_SEED)) if is_sampling else 0

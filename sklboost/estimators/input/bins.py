@@ -31,11 +31,12 @@ from sklboost.data.raw_values import Values
 from sklboost.data.sparse_table import SparseTable
 from sklboost.engine.parallel import ThreadTeam, n_threads_for
 from sklboost.engine.structs import BinCuts
+from sklboost.estimators.input.arguments import row_weights
 from sklboost.estimators.input.feature_names import Encodings
 from sklboost.estimators.input.features import (
     SHAPE_CHECKS,
     FeatureSettings,
-    check_is_small,
+    check_bins_are_small,
     check_number_of_rows,
     fit_encodings,
     fit_source,
@@ -43,7 +44,6 @@ from sklboost.estimators.input.features import (
     shape_of,
     unless_plain,
 )
-from sklboost.estimators.input.weights import row_weights
 from sklboost.estimators.parameters.boosters import Parameters
 from sklboost.estimators.parameters.rules import check_parameters
 from sklboost.estimators.progress import ReadingProgress
@@ -275,7 +275,9 @@ def bin_features(  # noqa: PLR0913, the arguments of users
         rows = shape_of(source)
         learnt_from = row_weights(1.0 if sample_weight is None else sample_weight, rows)
         X, encodings = fit_table(source, settings, learnt_from, None)
-    check_is_small(X, max_bin)
+    if isinstance(X, SparseTable):
+        remedy = "pass X itself to fit, which"
+        check_bins_are_small(X.shape, max_bin, f"{X!r}: bin_features", remedy)
     weight = np.empty(0) if sample_weight is None else row_weights(sample_weight, X)
     checked, means = (X, weight, settings, names, encodings), Means(n_jobs, verbose)
     if path is None:

@@ -1,4 +1,8 @@
-"""Features as users give them, checked and brought to one of the forms that the engine takes."""
+"""Features as users give them, checked and brought to one of the forms that the engine takes.
+
+A fit reads them with :func:`fit_source` and :func:`fit_table`, which learns what text, categories
+and times become; predictions and scores with :func:`features`.
+"""
 
 import math
 from collections.abc import Sequence
@@ -33,31 +37,38 @@ from sklboost.estimators.parameters.rules import value_of
 
 # Columns that an error lists.
 _MOST_NAMED = 10
+# Beyond, the 32 bits of a gradient sum leave a row less than two steps.
+_MOST_ROWS = 2**29
+# The bins of bin_features have a place for every value, stored or not.
+_MOST_BIN_BYTES = 2**28
+
+# NaN is a missing value and infinity an ordinary one, so neither is an error.
+FEATURE_CHECKS: dict[str, Any] = {
+    "dtype": [np.float64, np.float32],
+    "ensure_all_finite": False,
+    "accept_sparse": "csr",
+}
+# Only the shape is to be checked: of bins, which are integers, and of tables.
+SHAPE_CHECKS: dict[str, Any] = {"dtype": None, "ensure_all_finite": False}
 
 
 class UnknownCategoryWarning(UserWarning):
     """Some values of categories do not occur in the training; they count as missing.
 
-    Given once for each line of code that predicts, or that begins a search, unless a filter of
-    ``warnings`` says "always".
+    It names the line of code that predicts. In the processes and threads of a search each worker
+    warns for itself.
     """
 
 
 class FeatureSettings(NamedTuple):
-    """The parameters that say how features are read, and whose they are."""
+    """The parameters that say how features are read."""
 
     caller: str  # the estimator's class or the function, for errors
-    # the parameters
     categorical_features: Any
     enable_categorical: bool
     unknown_category: str
     missing: float
     max_bin: int
-
-    @property
-    def has_marker(self) -> bool:
-        """Whether there is a further value that counts as missing."""
-        return not math.isnan(self.missing)
 
 
 def feature_settings(caller: str, parameters: Parameters) -> FeatureSettings:
@@ -66,21 +77,40 @@ def feature_settings(caller: str, parameters: Parameters) -> FeatureSettings:
     return FeatureSettings(caller, **values)
 
 
-def unless_plain(encodings: Encodings) -> Encodings:
-    """Return the encodings, or None if all features are numbers as they are."""
-    return None if all(encoding.is_plain for encoding in encodings or ()) else encodings
+# --- features of a fit
 
 
-def needs_table(settings: FeatureSettings, encodings: Encodings) -> bool:
-    """Whether even an array of floats has to be encoded."""
-    declared = settings.categorical_features
-    is_declared = declared is not None and not isinstance(declared, str) and len(declared) > 0
-    return settings.has_marker or is_declared or unless_plain(encodings) is not None
+def fit_source(
+    X: Any, settings: FeatureSettings, encodings: Encodings
+) -> tuple[Any, np.ndarray | None]:
+    """Check raw features for a fit; return what they are read from, and their names.
+
+    The source is a FrameAdapter if columns have to be looked at one by one, else a float array or a
+    SparseTable. The names, ndarray of object, are None if the user gave none.
+    """
+    check_exact(X)
+    fitted = BaseEstimator()  # scikit-learn checks names for an estimator, and sets them on it
+    columns, source = adapter_for(X), X
+    if columns is not None:
+        check_names(columns.names or ())
+        validate_data(fitted, X, skip_check_array=True)
+        source = _source_of(columns, settings, encodings)
+    names = None if columns is None else given_names(X)
+    if isinstance(source, FrameAdapter):
+        validate_data(fitted, shape_of(source), estimator=settings.caller, **SHAPE_CHECKS)
+    else:
+        source = validate_data(fitted, source, estimator=settings.caller, **FEATURE_CHECKS)
+        names = getattr(fitted, "feature_names_in_", None) if names is None else names
+        source = _read_array(source, settings, encodings)
+    check_number_of_rows(source)
+    return source, names
 
 
-def shape_of(source: FrameAdapter) -> np.ndarray:
-    """Return an array of the shape of a table that takes no memory, for scikit-learn's checks."""
-    return np.broadcast_to(np.float32(0.0), (source.n_rows, source.n_columns))
+def check_number_of_rows(source: FrameAdapter | np.ndarray) -> None:
+    """Raise ValueError if there are more rows than gradients can be summed up of."""
+    n_rows = source.n_rows if isinstance(source, FrameAdapter) else len(source)
+    if n_rows > _MOST_ROWS:
+        raise ValueError(f"X has {n_rows:,} rows: at most {_MOST_ROWS:,} are supported")
 
 
 def fit_table(
@@ -105,76 +135,34 @@ def fit_encodings(
 ) -> tuple[Encoding, ...]:
     """Learn how the values of each column become numbers, as :func:`fit_table` does.
 
-    `weights` are those of the rows of each column, such that sums of them are exact.
+    `weights` are the weights of the rows of each column, such that sums of them are exact.
     """
+    columns = range(source.n_columns)
     names = feature_keys(source.names, source.n_columns)
     declared = read_categories(settings.categorical_features, names)
     check_kinds(source, declared)
-    _read_categories(source, declared, settings)
+    found = [i for i in columns if source.column(i).kind == "category" or i in declared]
+    if found and not settings.enable_categorical:
+        raise ValueError(
+            f"enable_categorical=False, but there are categories: {_listed(source, found)}. Set "
+            "it to True, or turn them into numbers"
+        )
+    if not isinstance(settings.categorical_features, str):
+        # categories that the user does not list are the numbers that they are
+        left = [i for i in found if i not in declared and not source.read_as_numbers(i)]
+        if left:
+            raise ValueError(
+                "categorical_features does not list columns whose categories are not numbers: "
+                f"{_listed(source, left)}. List them, turn them into numbers (their codes, if "
+                'their order means something), or set it to "from_dtype"'
+            )
     return tuple(
-        fit_encoding(source, i, weights[i], settings.missing, i in declared)
-        for i in range(source.n_columns)
+        fit_encoding(source, i, weights[i], settings.missing, i in declared) for i in columns
     )
 
 
-def encoded_table(
-    source: FrameAdapter,
-    order: Sequence[int],
-    settings: FeatureSettings,
-    encodings: Encodings,
-    name: str,
-    counts: Sequence[np.ndarray] | None = None,
-) -> Table:
-    """Make a table by known encodings.
-
-    Parameters
-    ----------
-    source : FrameAdapter
-    order : sequence of int
-        The column of each feature.
-    settings : FeatureSettings
-    encodings : tuple of Encoding, or None
-    name : str
-        Of the argument, for warnings and errors: of columns of other kinds than at fit, and of
-        unknown categories.
-    counts : sequence of ndarray, optional
-        Of how many rows of the user each row of a column tells. None: of one.
-    """
-    known = (Encoding(),) * len(order) if encodings is None else encodings
-    encoded = list(zip(order, known, strict=True))
-    for i, encoding in encoded:
-        if encoding.kind == "number":
-            source.read_as_numbers(i)
-    wrong = [
-        _words_of_change(source, i, encoding)
-        for i, encoding in encoded
-        if not _fits(source, i, encoding)
-    ]
-    if wrong:
-        more = [f"and {len(wrong) - _MOST_NAMED} more columns"] * (len(wrong) > _MOST_NAMED)
-        raise ValueError("\n".join(wrong[:_MOST_NAMED] + more))
-    columns: list[Column] = []
-    unknown: dict[str, tuple[int, Any]] = {}
-    for i, encoding in encoded:
-        column, of_column = encode(source, i, encoding, settings.missing)
-        columns.append(column)
-        if of_column is not None:
-            n_rows = len(of_column.rows) if counts is None else counts[i][of_column.rows].sum()
-            unknown[source.label(i)] = int(n_rows), of_column.first
-    if unknown:
-        _report_unknown(unknown, settings, name)
-    return Table(columns, np.array([encoding.n_categories for encoding in known], dtype=np.int64))
-
-
-def categories_by_code(encodings: Encodings) -> list[list[list[Any]]]:
-    """Return for each feature, for each code of its categories, the categories of this code."""
-    by_code: list[list[list[Any]]] = []
-    for encoding in encodings or ():
-        by_code.append([[] for _ in range(encoding.n_categories)])
-        pairs = zip(encoding.listed_categories, encoding.codes.tolist(), strict=True)
-        for category, code in pairs:
-            by_code[-1][code].append(category)
-    return by_code
+def _listed(source: FrameAdapter, columns: list[int]) -> str:
+    return ", ".join(f"{source.label(i)} ({source.column(i).dtype_name})" for i in columns)
 
 
 def binned_features(
@@ -191,7 +179,7 @@ def binned_features(
             f"max_bin={settings.max_bin}, but X was binned with max_bin={X.max_bin}: set both to "
             "the same, or pass the raw values (to search for the best max_bin, for instance)"
         )
-    if not (missing == settings.missing or (math.isnan(missing) and not settings.has_marker)):
+    if not (missing == settings.missing or (math.isnan(missing) and math.isnan(settings.missing))):
         raise ValueError(
             f"missing={settings.missing}, but X was binned with missing={missing}: set both to "
             "the same"
@@ -223,39 +211,145 @@ def binned_features(
     )
 
 
-def _read_categories(source: FrameAdapter, declared: set[int], settings: FeatureSettings) -> None:
-    """Take categories that are not among those the user lists as numbers.
+# --- features to be predicted or scored
 
-    ValueError if they are none, or where the user wants no categories at all.
+
+def features(
+    parameters: Parameters,
+    fitted: FittedFeatures,
+    X: Any,
+    name: str = "X",
+    *,
+    by_position: bool = False,
+) -> Features:
+    """Check features for a fitted estimator, as :func:`read_features` does.
+
+    `by_position`: columns are in the order of the fit, whatever their names.
     """
-    kinds = [source.column(i).kind for i in range(source.n_columns)]
-    found = [i for i, kind in enumerate(kinds) if kind == "category" or i in declared]
-    if found and not settings.enable_categorical:
-        raise ValueError(
-            f"enable_categorical=False, but there are categories: {_listed(source, found)}. Set "
-            "it to True, or turn them into numbers"
-        )
-    if isinstance(settings.categorical_features, str):
-        return
-    left = [i for i in found if i not in declared and not source.read_as_numbers(i)]
-    if left:
-        raise ValueError(
-            "categorical_features does not list columns whose categories are not numbers: "
-            f"{_listed(source, left)}. List them, turn them into numbers (their codes, if their "
-            'order means something), or set it to "from_dtype"'
-        )
+    if (
+        # an array that all of scikit-learn's checks would return as it is: they take longer than
+        # the prediction of one row
+        type(X) is np.ndarray
+        and (X.dtype == np.float64 or X.dtype == np.float32)  # in the order of this machine's bytes
+        and X.ndim == 2
+        and len(X) > 0
+        and X.shape[1] == fitted.n_features
+        and X.flags.forc
+        and fitted.names is None
+        and fitted.encodings is None
+        and math.isnan(fitted.missing)
+    ):
+        return X
+    settings = feature_settings(type(parameters).__name__, parameters)
+    if by_position and not isinstance(X, BinnedMatrix):
+        fitted, X = fitted._replace(names=None), adapter_for(X) or X  # an adapter has columns only
+    return read_features(X, fitted, settings, name)
 
 
-def _listed(source: FrameAdapter, columns: list[int]) -> str:
-    return ", ".join(f"{source.label(i)} ({source.column(i).dtype_name})" for i in columns)
+@np.errstate(all="ignore")
+def read_features(
+    X: Any, fitted: FittedFeatures, settings: FeatureSettings, name: str = "X"
+) -> Features:
+    """Check features to be predicted or scored: the same number and names as at fit, or its bins.
+
+    The columns of a frame may have any order. `name` is the argument's, for errors: TypeError or
+    ValueError for other features than at fit, or of other kinds, and for unknown categories, if
+    the settings want that; else these are an UnknownCategoryWarning. Missing values and categories
+    stay as they were at fit, whatever the settings say now.
+    """
+    settings = settings._replace(missing=fitted.missing, categorical_features=None)
+    try:
+        if not isinstance(X, BinnedMatrix):
+            return _checked_values(X, fitted, settings, name)
+        if X.binning.digest != fitted.binning_digest:
+            raise ValueError(
+                f"{X!r} has other cut points or feature names than the data that this "
+                f"{fitted.estimator_name} was fitted with, or fit was given raw values: pass the "
+                "raw values, or rows of the BinnedMatrix that fit had its rows from"
+            )
+        check_array(X.bins, estimator=fitted.estimator_name, **SHAPE_CHECKS)
+        return X
+    except (TypeError, ValueError) as error:
+        if name == "X":  # as scikit-learn calls it
+            raise
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        raise kind(f"{name}: {error}") from error
 
 
-def _fits(source: FrameAdapter, i: int, encoding: Encoding) -> bool:
-    column = source.column(i)
-    if encoding.fits(column.kind, column.times()[2] if column.kind == "time" else ""):
-        return True
-    # a column without any value has the dtype that its library gives to nothing
-    return column.kind != "unsupported" and column.is_empty()
+def _checked_values(
+    X: Any, fitted: FittedFeatures, settings: FeatureSettings, name: str
+) -> Features:
+    check_exact(X)
+    columns, encodings, caller = adapter_for(X), fitted.encodings, fitted.estimator_name
+    source = X if columns is None else _source_of(columns, settings, encodings)
+    order = order_of_fit(X, fitted.listed_names)
+    if not isinstance(source, FrameAdapter) or source.n_rows == 0 or source.n_columns == 0:
+        if columns is None and order is None:
+            source = validate_data(_as_estimator(fitted), X, reset=False, **FEATURE_CHECKS)
+        else:
+            shape = shape_of(source) if isinstance(source, FrameAdapter) else source
+            source = check_array(shape, estimator=caller, input_name="X", **FEATURE_CHECKS)
+    if order is None:
+        if columns is not None:
+            check_names(columns.names or ())
+            validate_data(_as_estimator(fitted), X, reset=False, skip_check_array=True)
+        order = range(fitted.n_features)
+    if not isinstance(source, FrameAdapter):
+        source = _read_array(source, settings, encodings)
+    if isinstance(source, FrameAdapter):
+        return encoded_table(source, order, settings, encodings, name)
+    if list(order) == list(range(source.shape[1])):
+        return source
+    # in another order, without a copy
+    return Table([Column(source[:, i]) for i in order], np.zeros(len(order), dtype=np.int64))
+
+
+def _as_estimator(fitted: FittedFeatures) -> BaseEstimator:
+    """Return an object whose features scikit-learn compares with, and whose class it names."""
+    return type(fitted.estimator_name, (BaseEstimator,), fitted.attributes)()
+
+
+def encoded_table(
+    source: FrameAdapter,
+    order: Sequence[int],
+    settings: FeatureSettings,
+    encodings: Encodings,
+    name: str,
+    counts: Sequence[np.ndarray] | None = None,
+) -> Table:
+    """Make a table by known encodings; `order` has the column of each feature.
+
+    `name` is the argument's, for the errors and warnings about columns of other kinds than at fit
+    and about unknown categories. `counts`: for each column, how many rows of the user each of its
+    rows stands for; None: one.
+    """
+    known = (Encoding(),) * len(order) if encodings is None else encodings
+    encoded = list(zip(order, known, strict=True))
+    for i, encoding in encoded:
+        if encoding.kind == "number":
+            source.read_as_numbers(i)
+    wrong = []
+    for i, encoding in encoded:
+        given = source.column(i)
+        if encoding.fits(given.kind, given.times()[2] if given.kind == "time" else ""):
+            continue
+        # a column without any value has the dtype that its library gives to nothing
+        if given.kind == "unsupported" or not given.is_empty():
+            wrong.append(_words_of_change(source, i, encoding))
+    if wrong:
+        more = [f"and {len(wrong) - _MOST_NAMED} more columns"] * (len(wrong) > _MOST_NAMED)
+        raise ValueError("\n".join(wrong[:_MOST_NAMED] + more))
+    columns: list[Column] = []
+    unknown: dict[str, tuple[int, Any]] = {}
+    for i, encoding in encoded:
+        column, of_column = encode(source, i, encoding, settings.missing)
+        columns.append(column)
+        if of_column is not None:
+            n_rows = len(of_column.rows) if counts is None else counts[i][of_column.rows].sum()
+            unknown[source.label(i)] = int(n_rows), of_column.first
+    if unknown:
+        _report_unknown(unknown, settings, name)
+    return Table(columns, np.array([encoding.n_categories for encoding in known], dtype=np.int64))
 
 
 def _words_of_change(source: FrameAdapter, i: int, encoding: Encoding) -> str:
@@ -289,136 +383,18 @@ def _report_unknown(
     )
 
 
-# Beyond, the 32 bits of a gradient sum leave a row less than two steps.
-_MOST_ROWS = 2**29
-# The bins of bin_features have a place for every value, stored or not.
-_MOST_BIN_BYTES = 2**28
-
-# NaN is a missing value and infinity an ordinary one, so neither is an error.
-FEATURE_CHECKS: dict[str, Any] = {
-    "dtype": [np.float64, np.float32],
-    "ensure_all_finite": False,
-    "accept_sparse": "csr",
-}
-# Only the shape is to be checked: of bins, which are integers, and of tables.
-SHAPE_CHECKS: dict[str, Any] = {"dtype": None, "ensure_all_finite": False}
+def categories_by_code(encodings: Encodings) -> list[list[list[Any]]]:
+    """Return for each feature, for each code of its categories, the categories of this code."""
+    by_code: list[list[list[Any]]] = []
+    for encoding in encodings or ():
+        by_code.append([[] for _ in range(encoding.n_categories)])
+        pairs = zip(encoding.listed_categories, encoding.codes.tolist(), strict=True)
+        for category, code in pairs:
+            by_code[-1][code].append(category)
+    return by_code
 
 
-def fit_source(
-    X: Any, settings: FeatureSettings, encodings: Encodings
-) -> tuple[Any, np.ndarray | None]:
-    """Check raw features for a fit; return what they are read from, and their names.
-
-    The source is a FrameAdapter if columns have to be looked at one by one, else a float array or a
-    SparseTable. The names, ndarray of object, are None if the user gave none.
-    """
-    check_exact(X)
-    fitted = BaseEstimator()  # scikit-learn checks names for an estimator, and sets them on it
-    columns, source = adapter_for(X), X
-    if columns is not None:
-        check_names(columns.names or ())
-        validate_data(fitted, X, skip_check_array=True)
-        source = _source_of(columns, settings, encodings)
-    names = given_names(X)
-    if isinstance(source, FrameAdapter):
-        validate_data(fitted, shape_of(source), estimator=settings.caller, **SHAPE_CHECKS)
-    else:
-        source = validate_data(fitted, source, estimator=settings.caller, **FEATURE_CHECKS)
-        names = getattr(fitted, "feature_names_in_", None) if names is None else names
-        source = _read_array(source, settings, encodings)
-    check_number_of_rows(source)
-    return source, names
-
-
-def check_number_of_rows(source: FrameAdapter | np.ndarray) -> None:
-    """Raise ValueError if there are more rows than gradients can be summed up of."""
-    n_rows = source.n_rows if isinstance(source, FrameAdapter) else len(source)
-    if n_rows > _MOST_ROWS:
-        raise ValueError(f"X has {n_rows:,} rows: at most {_MOST_ROWS:,} are supported")
-
-
-def features(
-    parameters: Parameters,
-    fitted: FittedFeatures,
-    X: Any,
-    name: str = "X",
-    *,
-    by_position: bool = False,
-) -> Features:
-    """Check features for a fitted estimator, as :func:`read_features` does.
-
-    `by_position`: columns are in the order of the fit, whatever their names.
-    """
-    if _is_plain(fitted, X):
-        return X
-    settings = feature_settings(type(parameters).__name__, parameters)
-    if by_position and not isinstance(X, BinnedMatrix):
-        fitted, X = fitted._replace(names=None), adapter_for(X) or X  # an adapter has columns only
-    return read_features(X, fitted, settings, name)
-
-
-@np.errstate(all="ignore")
-def read_features(
-    X: Any, fitted: FittedFeatures, settings: FeatureSettings, name: str = "X"
-) -> Features:
-    """Check features other than those of the fit: the same number and names, or the same bins.
-
-    The columns of a frame may have any order. `name` is that of the argument, for errors: TypeError
-    or ValueError for other features than those of the fit, or of other kinds, and for unknown
-    categories, if the settings want that; else these are an UnknownCategoryWarning. What is missing
-    and what a category stays as it was at fit, whatever the settings say now.
-    """
-    settings = settings._replace(missing=fitted.missing, categorical_features=None)
-    try:
-        if isinstance(X, BinnedMatrix):
-            return _checked_bins(X, fitted)
-        return _checked_values(X, fitted, settings, name)
-    except (TypeError, ValueError) as error:
-        if name == "X":  # as scikit-learn calls it
-            raise
-        kind = TypeError if isinstance(error, TypeError) else ValueError
-        raise kind(f"{name}: {error}") from error
-
-
-def _checked_bins(X: BinnedMatrix, fitted: FittedFeatures) -> BinnedMatrix:
-    if X.binning.digest != fitted.binning_digest:
-        raise ValueError(
-            f"{X!r} has other cut points or feature names than the data that this "
-            f"{fitted.estimator_name} was fitted with, or fit was given raw values: pass the "
-            "raw values, or rows of the BinnedMatrix that fit had its rows from"
-        )
-    check_array(X.bins, estimator=fitted.estimator_name, **SHAPE_CHECKS)
-    return X
-
-
-def _checked_values(
-    X: Any, fitted: FittedFeatures, settings: FeatureSettings, name: str
-) -> Features:
-    check_exact(X)
-    columns, encodings, caller = adapter_for(X), fitted.encodings, fitted.estimator_name
-    source = X if columns is None else _source_of(columns, settings, encodings)
-    order = order_of_fit(X, fitted.listed_names)
-    if not isinstance(source, FrameAdapter) or source.n_rows == 0 or source.n_columns == 0:
-        if columns is None and order is None:
-            source = validate_data(_as_estimator(fitted), X, reset=False, **FEATURE_CHECKS)
-        else:
-            shape = shape_of(source) if isinstance(source, FrameAdapter) else source
-            source = check_array(shape, estimator=caller, input_name="X", **FEATURE_CHECKS)
-    if order is None:
-        if columns is not None:
-            check_names(columns.names or ())
-            validate_data(_as_estimator(fitted), X, reset=False, skip_check_array=True)
-        order = range(fitted.n_features)
-    if not isinstance(source, FrameAdapter):
-        source = _read_array(source, settings, encodings)
-    if isinstance(source, FrameAdapter):
-        return encoded_table(source, order, settings, encodings, name)
-    return _in_order(source, list(order))
-
-
-def _as_estimator(fitted: FittedFeatures) -> BaseEstimator:
-    """Return an object whose features scikit-learn compares with, and whose class it names."""
-    return type(fitted.estimator_name, (BaseEstimator,), fitted.attributes)()
+# --- the form that features are read in
 
 
 def _source_of(columns: FrameAdapter, settings: FeatureSettings, encodings: Encodings) -> Any:
@@ -430,46 +406,31 @@ def _source_of(columns: FrameAdapter, settings: FeatureSettings, encodings: Enco
 def _read_array(X: Any, settings: FeatureSettings, encodings: Encodings) -> Any:
     """Return what checked features are read from; sparse ones become a SparseTable."""
     if issparse(X):
-        return _read_sparse(X, settings, encodings)
+        check_sparse(settings, encodings)
+        table = sparse_table(X)
+        return table if math.isnan(settings.missing) else table.with_missing(settings.missing)
     if needs_table(settings, encodings):
         return ArrayTable(X)
     # what is contiguous in neither order is copied here, not again at every stage
     return X if X.flags.forc else np.ascontiguousarray(X)
 
 
-def _in_order(X: np.ndarray, order: list[int]) -> np.ndarray | Table:
-    """Put columns in order, without a copy."""
-    if order == list(range(X.shape[1])):
-        return X
-    return Table([Column(X[:, i]) for i in order], np.zeros(len(order), dtype=np.int64))
+def needs_table(settings: FeatureSettings, encodings: Encodings) -> bool:
+    """Whether even an array of floats has to be encoded."""
+    declared = settings.categorical_features
+    is_declared = declared is not None and not isinstance(declared, str) and len(declared) > 0
+    is_encoded = any(not encoding.is_plain for encoding in encodings or ())
+    return not math.isnan(settings.missing) or is_declared or is_encoded
 
 
-def _is_plain(fitted: FittedFeatures, X: Any) -> bool:
-    """Whether `X` is an array that all of scikit-learn's checks would return as it is.
-
-    They take longer than the prediction of one row.
-    """
-    return (
-        type(X) is np.ndarray
-        and (X.dtype == np.float64 or X.dtype == np.float32)  # in the order of this machine's bytes
-        and X.ndim == 2
-        and len(X) > 0
-        and X.shape[1] == fitted.n_features
-        and X.flags.forc
-        and fitted.names is None
-        and fitted.encodings is None
-        and math.isnan(fitted.missing)
-    )
+def unless_plain(encodings: Encodings) -> Encodings:
+    """Return the encodings, or None if all features are numbers as they are."""
+    return None if all(encoding.is_plain for encoding in encodings or ()) else encodings
 
 
-# --- sparse matrices of scipy
-
-
-def _read_sparse(X: Any, settings: FeatureSettings, encodings: Encodings) -> SparseTable:
-    """Read a CSR matrix or array of floats; ValueError if its values are not plain numbers."""
-    check_sparse(settings, encodings)
-    table = sparse_table(X)
-    return table.with_missing(settings.missing) if settings.has_marker else table
+def shape_of(source: FrameAdapter) -> np.ndarray:
+    """Return an array of the shape of a table that takes no memory, for scikit-learn's checks."""
+    return np.broadcast_to(np.float32(0.0), (source.n_rows, source.n_columns))
 
 
 def check_sparse(settings: FeatureSettings, encodings: Encodings) -> None:
@@ -510,14 +471,6 @@ def check_is_dense(X: Features) -> None:
         raise ValueError(
             f"{X!r}: linear leaves (linear_tree=True) are not for sparse input; pass X.toarray(), "
             "or set linear_tree=False"
-        )
-
-
-def check_is_small(X: Features, max_bin: int) -> None:
-    """Raise ValueError for sparse features whose bins would fill the memory."""
-    if isinstance(X, SparseTable):
-        check_bins_are_small(
-            X.shape, max_bin, f"{X!r}: bin_features", "pass X itself to fit, which"
         )
 
 

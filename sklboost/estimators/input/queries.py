@@ -14,8 +14,7 @@ import numpy as np
 from sklearn.utils import check_array, column_or_1d
 
 from sklboost.estimators.input.arguments import one_each, row_values
-from sklboost.estimators.input.target_kinds import Targets
-from sklboost.estimators.input.targets import validation_targets
+from sklboost.estimators.input.targets import Targets, read_targets
 
 
 class GivenQueries(NamedTuple):
@@ -62,7 +61,7 @@ def read_given(
         that differ within a query.
     """
     is_validation, names = names is not None, names or QueryNames()
-    relevances = validation_targets(y, names.y, numeric=True)
+    relevances = read_targets(y, names.y, numeric=True)
     if relevances.ndim != 1:
         raise ValueError(
             f"{names.y} has shape {relevances.shape}: it must be 1-D, one relevance for each row"

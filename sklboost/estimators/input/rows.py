@@ -12,7 +12,13 @@ from sklboost.data.binned_matrix import BinnedMatrix
 from sklboost.data.features import RemoteFeatures, join_rows, row_arrays_of
 from sklboost.data.frames import dask_kind
 from sklboost.data.frames.adapter import FrameAdapter
-from sklboost.estimators.input.arguments import FitArguments, GivenSet, one_each, row_values
+from sklboost.estimators.input.arguments import (
+    FitArguments,
+    GivenSet,
+    one_each,
+    row_values,
+    row_weights,
+)
 from sklboost.estimators.input.feature_names import Encodings, FittedFeatures
 from sklboost.estimators.input.features import (
     SHAPE_CHECKS,
@@ -21,25 +27,22 @@ from sklboost.estimators.input.features import (
     fit_source,
     fit_table,
     read_features,
-    shape_of,
 )
-from sklboost.estimators.input.target_kinds import Targets
-from sklboost.estimators.input.targets import check_known, known_rows
-from sklboost.estimators.input.weights import row_weights
+from sklboost.estimators.input.targets import Targets, known_rows
 from sklboost.objectives.loss import Loss
 from sklboost.tree.core.quantization import FEW_ROWS
 
 
 class Rows(NamedTuple):
-    """Rows of positive weight, and of known targets, only.
+    """Rows of positive weight and of known targets.
 
-    What is not given, or says nothing, is empty, and stays so whatever rows are chosen.
+    What is not given is empty, and stays so whatever rows are chosen.
     """
 
     X: Any
-    # shape (n_samples,) or (n_samples, n_targets): as checked: numbers, or labels of any kind. Then
-    # as the loss has it: float64, float32 if the user's are, or uint8 for numbers of up to 256
-    # classes. NaN of several targets: not known.
+    # shape (n_samples,) or (n_samples, n_targets): numbers, or labels of any kind, as the user has
+    # them; after `encode_targets` as the loss reads them: float64, float32 if the user's are, or
+    # uint8 for numbers of up to 256 classes. NaN of several targets: not known.
     y: np.ndarray
     # float64, shape (n_samples,) or (0,): positive: the user's, until :func:`weigh_classes`
     # multiplies them. Empty: all 1.
@@ -138,51 +141,50 @@ def training_rows(
     ValueError for wrong shapes or lengths, no rows, targets or weights that are NaN or infinite,
     negative weights, weights that are all 0, a column of targets none of which is known.
     """
+    learn_table: Any = fit_table
     if isinstance(X, BinnedMatrix):
         check_array(X.bins, estimator=settings.caller, **SHAPE_CHECKS)
-        y = _targets_of(X.bins, y, settings, kind)
-        fitted = binned_features(X, settings, encodings)
+    elif dask_kind(X):
+        # imports Dask
+        from sklboost.estimators.input.cluster_features import cluster_source, fit_cluster
+
+        (X, names), learn_table = cluster_source(X, settings), fit_cluster
     else:
-        X, names, fit = _opened(X, settings, encodings)
-        y = _targets_of(X, y, settings, kind)
-        if isinstance(X, FrameAdapter):
-            weight = known_rows(y).astype(np.float64)
-            if given.sample_weight is not None:
-                weight = weight * row_weights(given.sample_weight, y)
-            X, encodings = fit(X, settings, weight, encodings)
-        else:
-            encodings = None
-        fitted = FittedFeatures(
-            settings.caller, X.shape[1], names, encodings, None, settings.missing
-        )
-    groups = np.empty(0)
-    if given.groups is not None:
-        groups = one_each(given.groups, "groups", "group", len(X))
-    rows = Rows(X, y, np.empty(0), base_margins(given.base_margin, X, ""), groups=groups)
-    rows = _used(rows, given.sample_weight, "sample_weight")
-    check_known(rows.y)
-    return rows, fitted
+        X, names = fit_source(X, settings, encodings)
 
-
-def _opened(X: Any, settings: FeatureSettings, encodings: Encodings) -> tuple[Any, Any, Any]:
-    """Return what features are read from, their names or None, and what learns encodings of it."""
-    if not dask_kind(X):
-        return *fit_source(X, settings, encodings), fit_table
-    # imports Dask
-    from sklboost.estimators.input.cluster_features import cluster_source, fit_cluster
-
-    return *cluster_source(X, settings), fit_cluster
-
-
-def _targets_of(X: Any, y: Any, settings: FeatureSettings, kind: type[Targets]) -> np.ndarray:
-    """Check targets, as many as there are rows of features."""
     y = kind.read(y, "y", settings.caller)
     if hasattr(X, "partitions") and len(y) != X.n_rows:
         raise ValueError(
             f"X has {X.partitions!r}, but y has {len(y):,} rows: pass a target for each row of X"
         )
-    check_consistent_length(shape_of(X) if isinstance(X, FrameAdapter) else X, y)
-    return y
+    check_consistent_length(X, y)
+
+    if isinstance(X, BinnedMatrix):
+        features = binned_features(X, settings, encodings)
+    else:
+        encodings_of_fit = None
+        if isinstance(X, FrameAdapter):
+            weight = known_rows(y).astype(np.float64)
+            if given.sample_weight is not None:
+                weight = weight * row_weights(given.sample_weight, y)
+            X, encodings_of_fit = learn_table(X, settings, weight, encodings)
+        features = FittedFeatures(
+            settings.caller, X.shape[1], names, encodings_of_fit, None, settings.missing
+        )
+
+    groups = np.empty(0)
+    if given.groups is not None:
+        groups = one_each(given.groups, "groups", "group", len(X))
+    rows = Rows(X, y, np.empty(0), base_margins(given.base_margin, X, ""), groups=groups)
+    rows = _used(rows, given.sample_weight, "sample_weight")
+    if rows.y.ndim == 2 and rows.y.dtype.kind == "f":
+        is_unknown = np.isnan(rows.y).all(axis=0)
+        if is_unknown.any():
+            raise ValueError(
+                f"y[:, {int(np.argmax(is_unknown))}] is NaN, not known, in every row of positive "
+                "weight: leave this target out"
+            )
+    return rows, features
 
 
 def validation_rows(

@@ -8,13 +8,8 @@ from sklearn.utils import check_array, check_consistent_length
 
 from sklboost.data.frames import adapter_for, is_frame
 from sklboost.estimators.input.arguments import computed, one_each, row_values
-from sklboost.estimators.input.target_kinds import Targets
-from sklboost.estimators.input.targets import (
-    listed,
-    places_among,
-    training_targets,
-    validation_targets,
-)
+from sklboost.estimators.input.classes import listed, places_among
+from sklboost.estimators.input.targets import Targets, read_targets
 from sklboost.estimators.parameters.boosters import Parameters
 from sklboost.objectives.domains import refuse_first
 from sklboost.objectives.loss import Loss
@@ -108,7 +103,7 @@ class SurvivalTargets(Targets):
             records[name] = values
         return records
 
-    def parts(self, y: np.ndarray) -> np.ndarray:
+    def strata_for_holdout(self, y: np.ndarray) -> np.ndarray:
         """Return whether a row is known to have had its event."""
         return (y[:, 1] < np.inf).astype(np.float64)
 
@@ -257,7 +252,7 @@ def read_survival(y: Any, name: str, caller: str = "") -> np.ndarray:
         For any other form, and for what are no times.
     """
     if y is None:
-        training_targets(y, numeric=True, caller=caller)
+        read_targets(y, name, numeric=True, caller=caller)
     y = computed(y)
     table = adapter_for(y) if is_frame(y) else None
     if table is not None and table.n_columns > 1:
@@ -273,11 +268,7 @@ def read_survival(y: Any, name: str, caller: str = "") -> np.ndarray:
         return _standard(_bounds(array, name), name)
     if array.ndim > 1 and array.shape[1] > 2:
         raise ValueError(f"{name} has shape {array.shape}: targets are {_FORMS}")
-    if caller:
-        times = training_targets(array, numeric=True, caller=caller)
-    else:
-        times = validation_targets(array, name, numeric=True)
-    times = times.astype(np.float64)
+    times = read_targets(array, name, numeric=True, caller=caller).astype(np.float64)
     refuse_first(
         times == 0,
         times,

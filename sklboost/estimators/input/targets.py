@@ -1,85 +1,77 @@
-"""Targets as users give them, checked: numbers, labels, one a row or several.
+"""Targets as users give them, checked, and what estimators differ by: how a loss reads them.
 
 In several columns NaN is a value that is not known: it has no gradient, so each column is learnt
 from its own known rows, and no row needs to be left out for one of its columns.
 """
 
-from contextlib import suppress
-from typing import Any
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_array, column_or_1d
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
-from sklboost.data.raw_values import row_blocks
 from sklboost.estimators.input.arguments import places, row_values
+from sklboost.estimators.parameters.boosters import Parameters
+from sklboost.objectives.loss import Loss
+from sklboost.objectives.registry import find_distribution, make_loss
 
-_PROBABILITIES = "for probabilities as targets, use XGBRegressorLite(objective='reg:logistic')"
+if TYPE_CHECKING:
+    from sklboost.estimators.parameters.kinds import DistributionParameters
 
 # Gradients are float32: beyond these they would overflow, or vanish, without a word.
 _LARGEST_TARGET = 1e30
 _SMALLEST_SPREAD = 1e-30
-LABELS_OF_A_BYTE = 256
-# The first so many rows of a block are sorted; if they have at most so many labels, the other rows
-# are compared with these.
-_FIRST_ROWS, _MOST_COMPARED = 1000, 10
-# Labels that scikit-learn is shown, all of them: it takes about as long as to find which there are.
-_MOST_SHOWN = 10_000
 
 
-def training_targets(y: Any, *, numeric: bool, caller: str) -> np.ndarray:
-    """Check the targets of a fit, shape (n_samples,) or (n_samples, n_targets)."""
-    if y is None:  # in scikit-learn's words
+def read_targets(y: Any, name: str, *, numeric: bool, caller: str = "") -> np.ndarray:
+    """Check targets, shape (n_samples,) or (n_samples, n_targets).
+
+    `name` is the argument's, for errors; `caller` the class of the estimator that is fitted, and
+    empty for other rows. Several columns become float64 if `numeric`, else have any dtype.
+    """
+    if y is None and caller:  # in scikit-learn's words
         raise ValueError(
             f"This {caller} estimator requires y to be passed, but the target y is None."
         )
-    y = _values(y, "y", numeric)
-    if has_columns(y):
-        return read_columns(y, "y", numeric=numeric)
-    return validate_data(BaseEstimator(), y=y, y_numeric=numeric, estimator=caller)
-
-
-def validation_targets(y: Any, name: str, *, numeric: bool) -> np.ndarray:
-    """Check the targets of validation rows; `name` is that of the argument, for errors."""
-    y = _values(y, name, numeric)
-    if has_columns(y):
-        return read_columns(y, name, numeric=numeric)
+    y = row_values(y, name, "targets", numeric=numeric, unknown=True)
+    is_one = not has_columns(y)
+    if not is_one:
+        dtype = np.float64 if numeric else None
+        y = check_array(y, dtype=dtype, ensure_all_finite=False, input_name=name)
+    if isinstance(y, np.ndarray) and y.dtype.kind == "f":
+        with np.errstate(all="ignore"):
+            is_finite = np.isfinite(y.sum())
+        if not is_finite:
+            _refuse_infinite(y.ravel() if is_one else y, name)
+    if not is_one:
+        return y
+    if caller:
+        return validate_data(BaseEstimator(), y=y, y_numeric=numeric, estimator=caller)
     kind = "numeric" if numeric else None
     return column_or_1d(check_array(y, dtype=kind, ensure_2d=False, input_name=name))
 
 
-def _values(y: Any, name: str, numeric: bool) -> Any:
-    values = row_values(y, name, "targets", numeric=numeric, unknown=True)
-    if isinstance(values, np.ndarray) and values.dtype.kind == "f" and not has_columns(values):
-        _check_finite(values.ravel(), name)
-    return values
-
-
-def _check_finite(values: np.ndarray, name: str) -> None:
+def _refuse_infinite(y: np.ndarray, name: str) -> None:
     """Raise ValueError, in scikit-learn's words and with the places, for floats that are no target.
 
     These are infinite ones, and NaN unless there are several columns.
     """
-    with np.errstate(all="ignore"):
-        if np.isfinite(values.sum()):
-            return
-    is_nan = np.isnan(values)
-    if values.ndim == 1 and is_nan.any():
+    is_nan = np.isnan(y)
+    if y.ndim == 1 and is_nan.any():
         raise ValueError(
             f"Input {name} contains NaN: there is no value in {places(is_nan)}; leave out rows "
             "without a target"
         )
-    is_infinite = np.isinf(values)
+    is_infinite = np.isinf(y)
     if is_infinite.any():
         raise ValueError(
-            f"Input {name} contains infinity or a value too large for {values.dtype!r}: in "
+            f"Input {name} contains infinity or a value too large for {y.dtype!r}: in "
             f"{places(is_infinite)}; targets are finite numbers"
         )
-
-
-# --- in several columns
 
 
 def has_columns(y: Any) -> bool:
@@ -88,15 +80,6 @@ def has_columns(y: Any) -> bool:
     One column is one target in another form, which scikit-learn takes with a warning.
     """
     return len(getattr(y, "shape", ())) > 1 and y.shape[1] != 1
-
-
-def read_columns(y: Any, name: str, *, numeric: bool) -> np.ndarray:
-    """Return targets in several columns: float64 if `numeric`, else of any dtype, labels too."""
-    dtype = np.float64 if numeric else None
-    columns = check_array(y, dtype=dtype, ensure_all_finite=False, input_name=name)
-    if columns.dtype.kind == "f":
-        _check_finite(columns, name)
-    return columns
 
 
 def check_columns(y: np.ndarray, n_targets: int, name: str) -> None:
@@ -115,119 +98,136 @@ def known_rows(y: np.ndarray) -> np.ndarray:
     return ~np.isnan(y).all(axis=1)
 
 
-def check_known(y: np.ndarray) -> None:
-    """Raise ValueError if no value of a column is known in the rows of positive weight."""
-    if y.ndim == 1 or y.dtype.kind != "f":
-        return
-    is_unknown = np.isnan(y).all(axis=0)
-    if is_unknown.any():
-        raise ValueError(
-            f"y[:, {int(np.argmax(is_unknown))}] is NaN, not known, in every row of positive "
-            "weight: leave this target out"
-        )
+class Targets(ABC):
+    """How targets are learnt, and what raw scores say of them."""
+
+    numeric: ClassVar[bool] = False  # targets are numbers, not labels
+    classes: np.ndarray | None  # the labels, sorted; None: numbers
+    is_calibrated: bool = False  # raw scores are shifted after the training
+    is_constant: bool = False  # there is one label only, which is predicted for every row
+    reads_scores: bool = False  # `finish` has something to do
+
+    @classmethod
+    def read(cls, y: Any, name: str, caller: str = "") -> np.ndarray:
+        """Check the form of targets: of those of a fit by the class `caller`, or of other rows."""
+        return read_targets(y, name, numeric=cls.numeric, caller=caller)
+
+    @classmethod
+    def kinds(cls) -> tuple[type["Targets"], ...]:
+        """Return the classes that :meth:`learn` returns one of."""
+        return (cls,)
+
+    @classmethod
+    @abstractmethod
+    def learn(cls, y: np.ndarray, weight: np.ndarray, parameters: Any) -> "Targets":
+        """Return the targets of a fit, from checked ones of rows of positive weight."""
+
+    @property
+    @abstractmethod
+    def task(self) -> str:
+        """The name under which objectives and metrics are registered."""
+
+    @property
+    @abstractmethod
+    def size(self) -> int:
+        """How many targets or labels, for more than two classes how many classes."""
+
+    @abstractmethod
+    def encode(self, y: np.ndarray, name: str) -> np.ndarray:
+        """Return targets as losses read them."""
+
+    def weigh(self, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
+        """Return the weights of rows of encoded targets, times those of their classes."""
+        return weight
+
+    def unweigh(self, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
+        """Return the weights of rows of encoded targets without those of their classes."""
+        return weight
+
+    def continuing(self, before: "Targets", name: str) -> "Targets":
+        """Return the targets of a fit that continues a model of the targets `before`."""
+        return self
+
+    def of_more(self, y: np.ndarray, weight: np.ndarray, parameters: Any) -> "Targets":
+        """Return the targets of a training on other rows, too, all of whose targets are encoded."""
+        return self
+
+    def decode(self, y: np.ndarray) -> np.ndarray:
+        """Return encoded targets as the user knows them; a copy."""
+        return np.array(y)
+
+    def make_loss(self, parameters: Parameters) -> Loss:
+        """Return the loss that the parameters choose for these targets."""
+        return make_loss(parameters.objective, self.task, self.size, vars(parameters))
+
+    def link(self, loss: Loss) -> Callable[[np.ndarray], np.ndarray]:
+        """Return what turns raw scores into predictions, of classes into probabilities."""
+        return loss.predictions
+
+    def strata_for_holdout(self, y: np.ndarray) -> np.ndarray | None:
+        """Return a number for each row; the same share is held out of the rows of each number.
+
+        None: rows are held out whatever their targets.
+        """
+        return None
+
+    def is_complete(self, y: np.ndarray) -> bool:
+        """Whether a metric can be computed of these encoded targets."""
+        return len(y) > 0 and (y.ndim == 1 or not np.isnan(y).all(axis=0).any())
+
+    def needs(self, y: np.ndarray, loss: Loss) -> dict[str, np.ndarray]:
+        """Return what there must be among rows of encoded targets, as :meth:`Loss.needs`.
+
+        Where rows are held out, each of these numbers must be left in the training.
+        """
+        return loss.needs(y)
+
+    def words_of(self, number: float) -> str:
+        """Return which rows have this number in :meth:`needs`, for errors."""
+        return ""
+
+    def wanted(self, y: np.ndarray) -> list[np.ndarray]:
+        """Return numbers like those of :meth:`needs` that a training can do without."""
+        return []
+
+    def finish(
+        self, loss: Loss, raw_score: np.ndarray, y: np.ndarray, weight: np.ndarray
+    ) -> tuple["Targets", np.ndarray]:
+        """Return the targets with what they learn of the scores of a finished model.
+
+        And what is added to raw scores from then on, shape (n_outputs,).
+        """
+        return self, np.zeros(loss.n_outputs)
 
 
-# --- labels
+@dataclass(frozen=True, eq=False)
+class RegressionTargets(Targets):
+    """Numbers, one or several a row."""
 
+    n_targets: int
 
-def check_labels(y: np.ndarray) -> None:
-    """Raise ValueError for what are no labels, shape (n_samples,), in scikit-learn's words."""
-    shown = y
-    if len(y) > _MOST_SHOWN and y.dtype.kind != "O":
-        # scikit-learn looks at all rows; of each label a few tell it as much
-        few = np.repeat(distinct_labels(y), 3)
-        shown = few if len(few) < len(y) else y
-    try:
-        check_classification_targets(shown)
-    except ValueError as error:
-        if y.dtype.kind == "f" and y.min() >= 0.0 and y.max() <= 1.0:
-            raise ValueError(f"{error} Or {_PROBABILITIES}") from None
-        if y.dtype.kind == "O":
-            types = ", ".join(sorted({type(label).__name__ for label in y}))
-            raise ValueError(
-                f"{error} y holds Python objects of type {types}: labels are all text, or numbers "
-                "of a dtype of their own, as y.astype(int) has"
-            ) from None
-        raise
+    numeric = True
+    task = "regression"
+    classes = None
 
+    @classmethod
+    def learn(cls, y: np.ndarray, weight: np.ndarray, parameters: Any) -> Targets:
+        """Count the targets."""
+        return cls(1 if y.ndim == 1 else y.shape[1])
 
-def distinct_labels(y: np.ndarray) -> np.ndarray:
-    """Return the labels in `y`, sorted."""
-    found = [y[:0]]
-    for rows in row_blocks(len(y)):
-        some = y[rows]
-        # the first rows tend to have all labels: comparing the others with few takes a tenth of the
-        # time of sorting
-        first = np.unique(some[:_FIRST_ROWS])
-        is_new = np.ones(len(some), dtype=bool)
-        for label in first if len(first) <= _MOST_COMPARED else ():
-            is_new = is_new & (some != label)
-        found += [first, np.unique(some[is_new])]
-    return np.unique(np.concatenate(found))
+    @property
+    def size(self) -> int:
+        """The number of targets."""
+        return self.n_targets
 
-
-def label_numbers(y: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """Return where each is among the sorted labels; uint8 if there are up to 256, else int64."""
-    numbers: np.ndarray = np.zeros(
-        len(y), np.uint8 if len(labels) <= LABELS_OF_A_BYTE else np.int64
-    )
-    for rows in row_blocks(len(y)):
-        if len(labels) <= _MOST_COMPARED and y.dtype.kind in "biuf":
-            for label in labels[1:]:
-                numbers[rows] += y[rows] >= label
-        else:
-            numbers[rows] = np.searchsorted(labels, y[rows])
-    return numbers
-
-
-def places_among(classes: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """Return where each label is among the classes, int64; -1 if it is none.
-
-    Numbers of different dtypes are compared exactly, which NumPy does not always do, and times
-    whatever their units are. Objects may be labels of any dtype.
-    """
-    if classes.dtype.kind in "mM" and labels.dtype.kind == "O":
-        with suppress(TypeError, ValueError):  # of what is no time
-            if not any(isinstance(label, int | str) for label in labels):  # which NumPy reads, too
-                labels = np.array(labels.tolist(), dtype=f"{classes.dtype.kind}8")
-    kind, kinds = classes.dtype.kind, {classes.dtype.kind, labels.dtype.kind}
-    if kinds & {"m", "M"} and len(kinds) > 1 and kind != "O":
-        return np.full(len(labels), -1)  # times are no numbers, though those of ns become such
-    if kind == labels.dtype.kind and kind in "mM":
-        unit = np.result_type(labels, classes)
-        labels, classes = labels.astype(unit).view(np.int64), classes.astype(unit).view(np.int64)
-    known = {label: place for place, label in enumerate(classes.tolist())}
-    return np.array([known.get(label, -1) for label in labels.tolist()], dtype=np.int64)
-
-
-def listed(labels: np.ndarray) -> list[Any]:
-    """Return labels as errors show them: times as dates, which are numbers to Python."""
-    return list(map(str, labels)) if labels.dtype.kind in "mM" else labels.tolist()
-
-
-def read_indicator(y: np.ndarray, name: str) -> np.ndarray:
-    """Return 1 where a row has a label, 0 where not, NaN where that is not known.
-
-    Float64, shape (n_samples, n_labels). ValueError for any other value, with the remedy.
-    """
-    try:
-        is_text = y.dtype.kind in "USmM"
-        indicator = (y[:0] if is_text else y).astype(np.float64)
-        values = set(y.flat if is_text else np.unique(indicator[~np.isnan(indicator)]).tolist())
-    except (TypeError, ValueError):  # objects that are no numbers
-        values = set(y.flat)
-    others = sorted(map(str, values - {0.0, 1.0}))
-    if others:
-        raise ValueError(
-            f"{name} has {y.shape[1]} columns and the value {others[0]}: each column is a label "
-            "that rows have (1) or have not (0; NaN: not known). For several targets of any "
-            "classes, use sklearn.multioutput.MultiOutputClassifier(XGBClassifierLite()); "
-            f"{_PROBABILITIES}"
-        )
-    return indicator
-
-
-# --- numbers
+    def encode(self, y: np.ndarray, name: str) -> np.ndarray:
+        """Return float32 targets as they are, others as float64; the user's memory if possible."""
+        check_columns(y, self.n_targets, name)
+        # kernels are compiled for targets that can be written
+        dtype = np.float32 if y.dtype == np.float32 else np.float64
+        target = np.require(y, dtype, ["A", "W"])
+        check_target_range(target, name)
+        return target
 
 
 def check_target_range(y: np.ndarray, name: str) -> None:
@@ -239,19 +239,62 @@ def check_target_range(y: np.ndarray, name: str) -> None:
         # these know no NaN, and make no array
         least = float(np.fmin.reduce(column, initial=np.nan))
         most = float(np.fmax.reduce(column, initial=np.nan))
-        _check_range(least, most, name if y.ndim == 1 else f"{name}[:, {number}]")
+        name_of_column = name if y.ndim == 1 else f"{name}[:, {number}]"
+        largest, spread = max(abs(least), abs(most)), most - least
+        if largest > _LARGEST_TARGET:
+            raise ValueError(
+                f"{name_of_column} contains {largest:g}: targets beyond {_LARGEST_TARGET:g} are "
+                "not supported; divide it by a constant"
+            )
+        if 0.0 < spread < _SMALLEST_SPREAD:
+            raise ValueError(
+                f"{name_of_column} varies by {spread:g} only, less than {_SMALLEST_SPREAD:g}; "
+                "multiply it by a constant"
+            )
 
 
-def _check_range(least: float, most: float, name: str) -> None:
-    largest = max(abs(least), abs(most))
-    if largest > _LARGEST_TARGET:
-        raise ValueError(
-            f"{name} contains {largest:g}: targets beyond {_LARGEST_TARGET:g} are not supported; "
-            "divide it by a constant"
-        )
-    spread = most - least
-    if 0.0 < spread < _SMALLEST_SPREAD:
-        raise ValueError(
-            f"{name} varies by {spread:g} only, less than {_SMALLEST_SPREAD:g}; multiply it by a "
-            "constant"
-        )
+@dataclass(frozen=True, eq=False)
+class DistributionTargets(RegressionTargets):
+    """Numbers, one a row, each drawn from a distribution of its own.
+
+    Attributes
+    ----------
+    distribution : str
+    spread : float
+        The unit of locations and scales in raw scores.
+    """
+
+    distribution: str
+    spread: float
+
+    @classmethod
+    def learn(cls, y: np.ndarray, weight: np.ndarray, parameters: "DistributionParameters") -> Self:
+        """Find the unit for targets of rows of positive weight, shape (n_samples,)."""
+        if y.ndim == 2:
+            raise ValueError(
+                f"y has {y.shape[1]} columns, and a distribution is one of a single target: fit an "
+                "estimator for each, as sklearn.multioutput.MultiOutputRegressor does"
+            )
+        loss, name = find_distribution(parameters.distribution), parameters.distribution
+        targets = RegressionTargets(1).encode(y, "y").astype(np.float64)
+        loss().check_targets(targets, "y")
+        return cls(1, name, loss.spread_of(targets, weight))
+
+    def continuing(self, before: Targets, name: str) -> Targets:
+        """Return the targets of the model that is continued; its trees are in its unit."""
+        assert isinstance(before, DistributionTargets)
+        if before.distribution != self.distribution:
+            raise ValueError(
+                f"distribution={self.distribution!r}, but {name} was fitted with "
+                f"{before.distribution!r}: continue with the same"
+            )
+        return before
+
+    def make_loss(self, parameters: Parameters) -> Loss:
+        """Return the loss of the distribution."""
+        return self.loss
+
+    @property
+    def loss(self) -> Loss:
+        """The loss, which the targets alone decide."""
+        return find_distribution(self.distribution)(self.spread)

@@ -151,6 +151,7 @@ OTHER_ATTRIBUTES = {
     "get_booster": _BOOSTER,
     "booster_": _NODES,
     "estimators_": _NODES,
+    "to_lightgbm": "save_model and to_xgboost are for XGBoost and treelite, sklboost.onnx for ONNX",
     "get_xgb_params": "get_params() returns the parameters",
     "best_iteration_": _AFTER_STOPPING,
     "best_score_": _AFTER_STOPPING,

@@ -11,6 +11,7 @@ from sklboost.data.raw_values import value_column
 from sklboost.engine.model import Model
 from sklboost.engine.parallel import ThreadTeam
 from sklboost.estimators.input.arguments import GivenSet
+from sklboost.estimators.input.classes import ClassTargets, LabelTargets
 from sklboost.estimators.input.features import feature_settings
 from sklboost.estimators.input.rows import (
     Rows,
@@ -19,7 +20,6 @@ from sklboost.estimators.input.rows import (
     validation_rows,
     weigh_classes,
 )
-from sklboost.estimators.input.target_kinds import ClassTargets, LabelTargets
 from sklboost.estimators.parameters.boosters import Parameters
 from sklboost.estimators.parameters.rules import is_integer
 from sklboost.estimators.predict.contributions import single_values

@@ -1,14 +1,15 @@
 """XGBoost's models: its document, JSON or UBJSON, as trees and what they mean."""
 
+import itertools
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from sklboost.data.encoding import MOST_CATEGORIES, Encoding
-from sklboost.files.foreign import ForeignTree, Meaning
+from sklboost.data.frames.adapter import as_objects
+from sklboost.files.foreign import ForeignTree, ModelInfo
 from sklboost.files.sections import LARGEST_SCORE, ModelFileError, Section
-from sklboost.files.xgboost.categories import read_categories
 
 
 class SharedObjective(NamedTuple):
@@ -21,7 +22,6 @@ class SharedObjective(NamedTuple):
 
 
 _OF_WEIGHTS = SharedObjective("reg_loss_param", written={"scale_pos_weight": "1"})
-
 # By the task here, then by the name, which is the same in both. Raw scores of reg:squaredlogerror
 # are predictions there and logarithms here, so it is another objective.
 SHARED: dict[str, dict[str, SharedObjective]] = {
@@ -45,12 +45,9 @@ SHARED: dict[str, dict[str, SharedObjective]] = {
     ),
 }
 SHARED["multilabel"] = SHARED["binary"]
-
 # Objectives whose raw scores have the unit of predictions, the logarithm of it, or log-odds.
 LOG = {"reg:gamma", "reg:tweedie", "count:poisson"}
 LOG_ODDS = {"reg:logistic", "binary:logistic"}
-
-
 _MOST = 2**31 - 1
 _MOST_NODES = 2**30
 
@@ -108,165 +105,6 @@ class XGBoostTree(NamedTuple):
         return np.where(is_leaf, self.weights / rate, self.weights)
 
 
-def read_tree(section: Section, n_outputs: int) -> XGBoostTree:
-    """Return a tree of the file; `n_outputs` is that of its leaves."""
-    left = section["left_children"].integers(-1, _MOST)
-    n_nodes = len(left)
-    if not 0 < n_nodes <= _MOST_NODES:
-        section.fail("has no nodes")
-    right = section["right_children"].integers(-1, _MOST, n_nodes)
-    is_leaf = left < 0
-    threshold = _float32(section["split_conditions"], n_nodes, finite=False)
-    weights = _float32(section["base_weights"], n_nodes * n_outputs).reshape(n_nodes, n_outputs)
-    values = weights.copy()
-    if n_outputs == 1:
-        values[is_leaf, 0] = threshold[is_leaf]
-    elif (of_leaves := section.get("leaf_weights")) is not None:  # since XGBoost 3.2
-        table = _float32(of_leaves, int(is_leaf.sum()) * n_outputs).reshape(-1, n_outputs)
-        places = right[is_leaf]
-        if ((places < 0) | (places >= len(table))).any():
-            of_leaves.fail("has no values for some leaves")
-        values[is_leaf] = table[places]
-    unknown = np.zeros(n_nodes)  # XGBoost 2 does not store them for trees of several outputs
-    covers, gains = section.get("sum_hessian"), section.get("loss_changes")
-    if covers is not None and (covers.numbers(n_nodes) < 0.0).any():
-        covers.fail("a sum of hessians is below 0")
-    return XGBoostTree(
-        place=section.place,
-        left=left,
-        right=np.where(is_leaf, -1, right),
-        feature=section["split_indices"].integers(0, _MOST, n_nodes),
-        threshold=threshold,
-        default_left=section["default_left"].integers(0, 1, n_nodes) == 1,
-        weights=weights,
-        values=values,
-        cover=unknown if covers is None else _float32(covers, n_nodes) / n_outputs,
-        gain=unknown if gains is None else _float32(gains, n_nodes),
-        listed=_listed_categories(section, is_leaf),
-    )
-
-
-@np.errstate(over="ignore")
-def _float32(section: Section, size: int, *, finite: bool = True) -> np.ndarray:
-    """Return numbers as XGBoost reads them: JSON may have more digits, or fewer, than float32."""
-    numbers = section.numbers(size, finite=finite)
-    rounded = numbers.astype(np.float32).astype(np.float64)
-    return rounded if np.isfinite(rounded).all() or not finite else numbers
-
-
-def _listed_categories(section: Section, is_leaf: np.ndarray) -> dict[int, np.ndarray]:
-    """Return the categories of each split on a category."""
-    n_nodes = len(is_leaf)
-    by_category = np.flatnonzero((section["split_type"].integers(0, 1, n_nodes) == 1) & ~is_leaf)
-    if len(by_category) == 0:
-        return {}
-    codes = section["categories"].integers(0, _MOST)
-    nodes = section["categories_nodes"].integers(0, n_nodes - 1)
-    starts = section["categories_segments"].integers(0, len(codes), len(nodes))
-    sizes = section["categories_sizes"].integers(0, len(codes), len(nodes))
-    if (starts + sizes > len(codes)).any() or sizes.sum() > len(codes):
-        section["categories_sizes"].fail(f"more than the {len(codes)} categories there are")
-    listed = {
-        node: np.unique(codes[start : start + size])
-        for node, start, size in zip(nodes.tolist(), starts.tolist(), sizes.tolist(), strict=True)
-    }
-    if set(by_category.tolist()) != set(listed):
-        section["categories_nodes"].fail("are others than the splits on categories")
-    if any(len(of_node) > 0 and of_node[-1] >= MOST_CATEGORIES for of_node in listed.values()):
-        section["categories"].fail(f"a category above {MOST_CATEGORIES - 1} is not supported")
-    return listed
-
-
-def boundaries(thresholds: np.ndarray) -> np.ndarray:
-    """Return the float64 below which a value, rounded to float32, is below a float32 threshold.
-
-    That is halfway from the threshold to the float32 below it, or the next float64 where a value
-    just there is rounded down, to an even last digit.
-    """
-    with np.errstate(over="ignore"):  # in JSON numbers may be longer
-        above = thresholds.astype(np.float32)
-        below = np.nextafter(above, np.float32(-np.inf))
-    # as if float32 went on beyond its range: there infinity stands for 2^128
-    ends = np.clip(above.astype(np.float64), -(2.0**128), 2.0**128)
-    halfway = 0.5 * (ends + np.clip(below.astype(np.float64), -(2.0**128), 2.0**128))
-    goes_down = below.view(np.int32) % 2 == 0
-    halfway = np.where(goes_down, np.nextafter(halfway, np.inf), halfway)
-    return np.where(above == -np.inf, -np.inf, halfway)
-
-
-_SAME = 1e-5  # of the largest term; terms are products of float32
-_NOISE = 1e-7  # of the largest term of all splits
-_MOST_TREES = 200  # that are looked at
-_DIGITS = (2, 3, 4, 6)  # of what users write, and of what float32 knows
-
-
-@np.errstate(all="ignore")
-def find_settings(
-    trees: Sequence[XGBoostTree], candidates: Sequence[tuple[float, float]]
-) -> tuple[float, float] | None:
-    """Return η of leaf values, and λ; None if nothing explains all leaf weights.
-
-    Parameters
-    ----------
-    trees : sequence of XGBoostTree
-    candidates : sequence of tuple of float
-        Pairs of η and λ that may be those of the training.
-    """
-    splits = [_equations(tree) for tree in trees[:_MOST_TREES]]
-    terms = np.concatenate(splits, axis=1)
-    if terms.shape[1] == 0:
-        return None
-    return next((pair for pair in [*candidates, *_solve(terms)] if _explains(terms, *pair)), None)
-
-
-def _equations(tree: XGBoostTree) -> np.ndarray:
-    """Return the weight, cover and "is a leaf" of each split, its left and its right child.
-
-    Shape (9, n_splits * n_outputs).
-    """
-    is_leaf = tree.left < 0
-    parents = np.flatnonzero(~is_leaf)
-    # links are checked later; those that lead nowhere say nothing
-    parents = parents[np.maximum(tree.left, tree.right)[parents] < len(is_leaf)]
-    parents = parents[tree.right[parents] >= 0]
-    rows = []
-    for nodes in (parents, tree.left[parents], tree.right[parents]):
-        weights = tree.weights[nodes]
-        covers = np.broadcast_to(tree.cover[nodes, np.newaxis], weights.shape)
-        leaves = np.broadcast_to(is_leaf[nodes, np.newaxis], weights.shape)
-        rows += [weights.ravel(), covers.ravel(), leaves.ravel()]
-    return np.array(rows, dtype=np.float64)
-
-
-def _explains(terms: np.ndarray, rate: float, reg_lambda: float) -> bool:
-    if not (rate > 0.0 and reg_lambda >= 0.0):
-        return False
-    w, H, is_leaf = terms[0::3], terms[1::3], terms[2::3]
-    sums = np.where(is_leaf == 1.0, w / rate, w) * (H + reg_lambda)
-    size = np.abs(sums).max(axis=0)
-    return bool((np.abs(sums[0] - sums[1] - sums[2]) <= _SAME * size + _NOISE * size.max()).all())
-
-
-def _solve(terms: np.ndarray) -> list[tuple[float, float]]:
-    """Return η and λ of least squares, rounded to a few digits and to more."""
-    w, H, is_leaf = terms[0::3], terms[1::3], terms[2::3]
-    sign = np.array([[1.0], [-1.0], [-1.0]])
-    inner, leaves = sign * w * (1.0 - is_leaf), sign * w * is_leaf
-    matrix = np.column_stack([inner.sum(axis=0), (leaves * H).sum(axis=0), leaves.sum(axis=0)])
-    target = -(inner * H).sum(axis=0)
-    if not (np.isfinite(matrix).all() and np.isfinite(target).all()):
-        return []
-    solution, _, rank, _ = np.linalg.lstsq(matrix, target, rcond=1e-6)
-    if rank < 3 or solution[1] <= 0.0:
-        return []
-    rate, reg_lambda = 1.0 / solution[1], max(solution[0], 0.0)
-    return [(_rounded(rate, digits), _rounded(reg_lambda, digits)) for digits in _DIGITS]
-
-
-def _rounded(value: float, digits: int) -> float:
-    return float(f"{value:.{digits}g}")
-
-
 _MOST_DIGITS = 20
 _MOST_FEATURES = 2**20  # a file says their number, and may have room for no more than that
 _WEIGHTS = (0.0, LARGEST_SCORE)  # of the rounds of dart
@@ -297,7 +135,7 @@ NOTHING_KNOWN = Known()
 
 def read_model(
     document: Section, known: Known = NOTHING_KNOWN
-) -> tuple[list[ForeignTree], list[str], Meaning]:
+) -> tuple[list[ForeignTree], list[str], ModelInfo]:
     """Return the trees, their places, and what they mean.
 
     Only rounds up to ``best_iteration`` are kept, those that XGBoost's estimators predict with.
@@ -339,7 +177,7 @@ def read_model(
         "booster": "dart" if weights is not None else "gbtree",
     }
     names = learner.get("feature_names")
-    meaning = Meaning(
+    info = ModelInfo(
         task=task,
         objective=objective,
         base_score=_base_score(shapes["base_score"], objective, n_outputs),
@@ -354,10 +192,10 @@ def read_model(
         parameters=parameters,
         best_iteration=best,
     )
-    if names is not None and meaning.feature_names and len(meaning.feature_names) != n_features:
-        names.fail(f"must have {n_features} elements, and has {len(meaning.feature_names)}")
+    if names is not None and info.feature_names and len(info.feature_names) != n_features:
+        names.fail(f"must have {n_features} elements, and has {len(info.feature_names)}")
     foreign = [tree.foreign(weight, rate, reg_lambda) for tree, weight in trees]
-    return foreign, [tree.place for tree, _ in trees], meaning
+    return foreign, [tree.place for tree, _ in trees], info
 
 
 def _likely_rate(known: Known, n_parallel: int) -> float:
@@ -519,3 +357,255 @@ def _rounds(
             size.fail(f"must be {n_leaf_outputs}, as that of the first tree")
         trees.append((read_tree(sections[number], n_leaf_outputs), float(factors[number])))
     return trees, n_parallel, best_round
+
+
+# --- trees
+
+
+def read_tree(section: Section, n_outputs: int) -> XGBoostTree:
+    """Return a tree of the file; `n_outputs` is that of its leaves."""
+    left = section["left_children"].integers(-1, _MOST)
+    n_nodes = len(left)
+    if not 0 < n_nodes <= _MOST_NODES:
+        section.fail("has no nodes")
+    right = section["right_children"].integers(-1, _MOST, n_nodes)
+    is_leaf = left < 0
+    threshold = _float32(section["split_conditions"], n_nodes, finite=False)
+    weights = _float32(section["base_weights"], n_nodes * n_outputs).reshape(n_nodes, n_outputs)
+    values = weights.copy()
+    if n_outputs == 1:
+        values[is_leaf, 0] = threshold[is_leaf]
+    elif (of_leaves := section.get("leaf_weights")) is not None:  # since XGBoost 3.2
+        table = _float32(of_leaves, int(is_leaf.sum()) * n_outputs).reshape(-1, n_outputs)
+        places = right[is_leaf]
+        if ((places < 0) | (places >= len(table))).any():
+            of_leaves.fail("has no values for some leaves")
+        values[is_leaf] = table[places]
+    unknown = np.zeros(n_nodes)  # XGBoost 2 does not store them for trees of several outputs
+    covers, gains = section.get("sum_hessian"), section.get("loss_changes")
+    if covers is not None and (covers.numbers(n_nodes) < 0.0).any():
+        covers.fail("a sum of hessians is below 0")
+    return XGBoostTree(
+        place=section.place,
+        left=left,
+        right=np.where(is_leaf, -1, right),
+        feature=section["split_indices"].integers(0, _MOST, n_nodes),
+        threshold=threshold,
+        default_left=section["default_left"].integers(0, 1, n_nodes) == 1,
+        weights=weights,
+        values=values,
+        cover=unknown if covers is None else _float32(covers, n_nodes) / n_outputs,
+        gain=unknown if gains is None else _float32(gains, n_nodes),
+        listed=_listed_categories(section, is_leaf),
+    )
+
+
+@np.errstate(over="ignore")
+def _float32(section: Section, size: int, *, finite: bool = True) -> np.ndarray:
+    """Return numbers as XGBoost reads them: JSON may have more digits, or fewer, than float32."""
+    numbers = section.numbers(size, finite=finite)
+    rounded = numbers.astype(np.float32).astype(np.float64)
+    return rounded if np.isfinite(rounded).all() or not finite else numbers
+
+
+def _listed_categories(section: Section, is_leaf: np.ndarray) -> dict[int, np.ndarray]:
+    """Return the categories of each split on a category."""
+    n_nodes = len(is_leaf)
+    by_category = np.flatnonzero((section["split_type"].integers(0, 1, n_nodes) == 1) & ~is_leaf)
+    if len(by_category) == 0:
+        return {}
+    codes = section["categories"].integers(0, _MOST)
+    nodes = section["categories_nodes"].integers(0, n_nodes - 1)
+    starts = section["categories_segments"].integers(0, len(codes), len(nodes))
+    sizes = section["categories_sizes"].integers(0, len(codes), len(nodes))
+    if (starts + sizes > len(codes)).any() or sizes.sum() > len(codes):
+        section["categories_sizes"].fail(f"more than the {len(codes)} categories there are")
+    listed = {
+        node: np.unique(codes[start : start + size])
+        for node, start, size in zip(nodes.tolist(), starts.tolist(), sizes.tolist(), strict=True)
+    }
+    if set(by_category.tolist()) != set(listed):
+        section["categories_nodes"].fail("are others than the splits on categories")
+    if any(len(of_node) > 0 and of_node[-1] >= MOST_CATEGORIES for of_node in listed.values()):
+        section["categories"].fail(f"a category above {MOST_CATEGORIES - 1} is not supported")
+    return listed
+
+
+def boundaries(thresholds: np.ndarray) -> np.ndarray:
+    """Return the float64 below which a value, rounded to float32, is below a float32 threshold.
+
+    That is halfway from the threshold to the float32 below it, or the next float64 where a value
+    just there is rounded down, to an even last digit.
+    """
+    with np.errstate(over="ignore"):  # in JSON numbers may be longer
+        above = thresholds.astype(np.float32)
+        below = np.nextafter(above, np.float32(-np.inf))
+    # as if float32 went on beyond its range: there infinity stands for 2^128
+    ends = np.clip(above.astype(np.float64), -(2.0**128), 2.0**128)
+    halfway = 0.5 * (ends + np.clip(below.astype(np.float64), -(2.0**128), 2.0**128))
+    goes_down = below.view(np.int32) % 2 == 0
+    halfway = np.where(goes_down, np.nextafter(halfway, np.inf), halfway)
+    return np.where(above == -np.inf, -np.inf, halfway)
+
+
+# --- learning rate and lambda, which files do not have
+
+_SAME = 1e-5  # of the largest term; terms are products of float32
+_NOISE = 1e-7  # of the largest term of all splits
+_MOST_TREES = 200  # that are looked at
+_DIGITS = (2, 3, 4, 6)  # of what users write, and of what float32 knows
+
+
+@np.errstate(all="ignore")
+def find_settings(
+    trees: Sequence[XGBoostTree], candidates: Sequence[tuple[float, float]]
+) -> tuple[float, float] | None:
+    """Return η of leaf values, and λ; None if nothing explains all leaf weights.
+
+    Parameters
+    ----------
+    trees : sequence of XGBoostTree
+    candidates : sequence of tuple of float
+        Pairs of η and λ that may be those of the training.
+    """
+    splits = [_equations(tree) for tree in trees[:_MOST_TREES]]
+    terms = np.concatenate(splits, axis=1)
+    if terms.shape[1] == 0:
+        return None
+    return next((pair for pair in [*candidates, *_solve(terms)] if _explains(terms, *pair)), None)
+
+
+def _equations(tree: XGBoostTree) -> np.ndarray:
+    """Return the weight, cover and "is a leaf" of each split, its left and its right child.
+
+    Shape (9, n_splits * n_outputs).
+    """
+    is_leaf = tree.left < 0
+    parents = np.flatnonzero(~is_leaf)
+    # links are checked later; those that lead nowhere say nothing
+    parents = parents[np.maximum(tree.left, tree.right)[parents] < len(is_leaf)]
+    parents = parents[tree.right[parents] >= 0]
+    rows = []
+    for nodes in (parents, tree.left[parents], tree.right[parents]):
+        weights = tree.weights[nodes]
+        covers = np.broadcast_to(tree.cover[nodes, np.newaxis], weights.shape)
+        leaves = np.broadcast_to(is_leaf[nodes, np.newaxis], weights.shape)
+        rows += [weights.ravel(), covers.ravel(), leaves.ravel()]
+    return np.array(rows, dtype=np.float64)
+
+
+def _explains(terms: np.ndarray, rate: float, reg_lambda: float) -> bool:
+    if not (rate > 0.0 and reg_lambda >= 0.0):
+        return False
+    w, H, is_leaf = terms[0::3], terms[1::3], terms[2::3]
+    sums = np.where(is_leaf == 1.0, w / rate, w) * (H + reg_lambda)
+    size = np.abs(sums).max(axis=0)
+    return bool((np.abs(sums[0] - sums[1] - sums[2]) <= _SAME * size + _NOISE * size.max()).all())
+
+
+def _solve(terms: np.ndarray) -> list[tuple[float, float]]:
+    """Return η and λ of least squares, rounded to a few digits and to more."""
+    w, H, is_leaf = terms[0::3], terms[1::3], terms[2::3]
+    sign = np.array([[1.0], [-1.0], [-1.0]])
+    inner, leaves = sign * w * (1.0 - is_leaf), sign * w * is_leaf
+    matrix = np.column_stack([inner.sum(axis=0), (leaves * H).sum(axis=0), leaves.sum(axis=0)])
+    target = -(inner * H).sum(axis=0)
+    if not (np.isfinite(matrix).all() and np.isfinite(target).all()):
+        return []
+    solution, _, rank, _ = np.linalg.lstsq(matrix, target, rcond=1e-6)
+    if rank < 3 or solution[1] <= 0.0:
+        return []
+    rate, reg_lambda = 1.0 / solution[1], max(solution[0], 0.0)
+    return [(_rounded(rate, digits), _rounded(reg_lambda, digits)) for digits in _DIGITS]
+
+
+def _rounded(value: float, digits: int) -> float:
+    return float(f"{value:.{digits}g}")
+
+
+# --- categories
+
+# The values of categories in XGBoost's files, since its version 3.1: text or integers.
+#
+# ``enc`` has an entry for each feature, empty for numbers. Text is stored as bytes, all one after
+# the other, and where each begins. ``sorted_idx`` are the places of the values in increasing order,
+# feature after feature, by which XGBoost finds them.
+#
+# XGBoost looks up the values of columns of a categorical dtype, and takes all other numbers for
+# places in the list. So small integers are in the list at their own places, with the integers
+# between them: either way they are the same category.
+
+# The types of arrays of integers, as XGBoost numbers them: from int8 to int64.
+INT8, INT64 = 9, 15
+# It counts characters where it should count bytes, so that other values are found.
+CUT_OFF = "XGBoost 3.2 cuts text off that is not ASCII"
+
+
+def read_categories(
+    section: Section | None, is_category: Sequence[bool], most_listed: Sequence[int]
+) -> tuple[Encoding, ...] | None:
+    """Return how the values of features become numbers; None if all are numbers.
+
+    Parameters
+    ----------
+    section : Section or None
+        Stored values; None, or a section without entries, if there are none.
+    is_category : sequence of bool
+        Which features are categories, as far as the file says it.
+    most_listed : sequence of int
+        The largest code in the splits of each feature, -1 if there is none.
+    """
+    columns: list[list[Any] | None] = [None] * len(is_category)
+    entries = None if section is None else section.get("enc")
+    if entries is not None and len(entries) > 0:
+        if len(entries) != len(columns):
+            entries.fail(f"must have {len(columns)} elements, and has {len(entries)}")
+        columns = [_read_values(entry) for entry in entries]
+    plain, codes = Encoding(), np.arange(max(most_listed, default=-1) + 1)  # shared
+    encodings = []
+    for values, is_declared, most in zip(columns, is_category, most_listed, strict=True):
+        if values is not None:
+            if most >= len(values):
+                raise ModelFileError(f"cats.enc: there is no category {most}, as splits have")
+            encodings.append(_encoding_of(values))
+        elif is_declared or most >= 0:  # codes that the user has made
+            own = codes[: most + 1]
+            encodings.append(Encoding("category", "", codes[:0], own, own, True, True))
+        else:
+            encodings.append(plain)
+    return None if all(encoding.is_plain for encoding in encodings) else tuple(encodings)
+
+
+def _read_values(entry: Section) -> list[Any] | None:
+    """Return the categories by code; None for numbers."""
+    values = entry["values"]
+    if len(values) == 0:
+        return None
+    if len(values) > MOST_CATEGORIES:
+        values.fail(f"more than {MOST_CATEGORIES} categories are not supported")
+    if (kind := entry.get("type")) is not None:
+        kind.integer(INT8, INT64)
+        found: list[Any] = values.integers(-(2**63), 2**63 - 1).tolist()
+    else:
+        data = values.integers(-128, 127).astype(np.int8).tobytes()
+        if not data.isascii():
+            values.fail(f"text of categories beyond ASCII: {CUT_OFF}; train with other names")
+        ends = entry["offsets"].integers(0, len(data))
+        if (np.diff(ends) < 0).any():
+            entry["offsets"].fail("do not increase")
+        found = [data[i:j].decode("ascii") for i, j in itertools.pairwise(ends.tolist())]
+    if not found:
+        entry["offsets"].fail("there is no category")
+    if len(set(found)) < len(found):
+        values.fail("a category occurs twice")
+    return found
+
+
+def _encoding_of(values: list[Any]) -> Encoding:
+    order = sorted(range(len(values)), key=values.__getitem__)
+    ordered = [values[i] for i in order]
+    categories = as_objects(ordered) if isinstance(values[0], str) else np.array(ordered)
+    is_declared = values == list(range(len(values)))  # a number is the category it is the place of
+    return Encoding(
+        "category", "", categories=categories, codes=np.array(order), is_declared=is_declared
+    )

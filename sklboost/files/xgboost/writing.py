@@ -6,17 +6,167 @@ from typing import Any
 import numpy as np
 
 from sklboost.data.binning import rounded_up
-from sklboost.data.encoding import Encoding
+from sklboost.data.encoding import MOST_CATEGORIES, Encoding
 from sklboost.engine.model import Model
-from sklboost.files.foreign import Meaning
+from sklboost.files.foreign import ModelInfo
 from sklboost.files.sections import NotExpressibleError
-from sklboost.files.xgboost.categories import write_categories, written_codes
-from sklboost.files.xgboost.reading import LOG, LOG_ODDS, SHARED
+from sklboost.files.xgboost.reading import CUT_OFF, INT64, LOG, LOG_ODDS, SHARED
 from sklboost.tree.predict.category_bits import all_listed_categories
 
 _LARGEST = np.finfo(np.float32).max
 _NO_PARENT = np.iinfo(np.int32).max
 _NO_THRESHOLD = np.float32(1e-45)  # what XGBoost has where there is none
+# XGBoost's estimators go by the schema of the version that a file names.
+_OLD_VERSION, _NEW_VERSION = [2, 1, 0], [3, 2, 0]
+_NO_NAME_HAS = "[]<"  # XGBoost's text dumps give these a meaning
+_LEAST = float(np.finfo(np.float32).tiny)
+_KINDS = {"regression": "regressor", "ranking": "ranker"}
+
+
+def learner_document(model: Model, info: ModelInfo) -> dict[str, Any]:
+    """Return the keys ``learner`` and ``version`` of XGBoost's model files.
+
+    XGBoost then predicts the same for every float32 row, but for the rounding of its sums, which
+    are float32. Thresholds are rounded up to float32; dart's trees have their weights in their
+    leaves. The version is 2.1, unless the model needs what came later.
+
+    Raises
+    ------
+    NotExpressibleError
+        If XGBoost has no way to say what the model is; a ValueError.
+    """
+    _check(model, info)
+    base_score, rest = _base_score(info)
+    is_old = len(set(base_score)) == 1 and model.params_of(0).multi_output == 0
+    text = ",".join(f"{score:.9g}" for score in base_score[: 1 if is_old else None])
+    categories = write_categories(info.encodings)
+    is_old = is_old and categories is None
+    learner = {
+        "attributes": _attributes(model, info),
+        "feature_names": info.feature_names or [],
+        "feature_types": _feature_types(info),
+        "gradient_booster": {"model": _trees(model, info, rest, categories), "name": "gbtree"},
+        "learner_model_param": {
+            "base_score": text if is_old else f"[{text}]",
+            "boost_from_average": "1",
+            "num_class": str(model.n_outputs if info.task == "multiclass" else 0),
+            "num_feature": str(model.n_features),
+            "num_target": str(1 if info.task == "multiclass" else model.n_outputs),
+        },
+        "objective": _objective(model, info),
+    }
+    return {"learner": learner, "version": _OLD_VERSION if is_old else _NEW_VERSION}
+
+
+def _check(model: Model, info: ModelInfo) -> None:
+    """Raise NotExpressibleError for a model that XGBoost cannot have."""
+    if info.objective == "":
+        raise NotExpressibleError("loss of your own")
+    if info.objective not in SHARED.get(info.task, ()):
+        raise NotExpressibleError(f"{info.chosen_by}={info.objective!r} with the same predictions")
+    if len(info.parameters.get("quantile_alpha", ())) > 1:
+        raise NotExpressibleError(
+            "several values of quantile_alpha whose predictions are put in order"
+        )
+    if model.linear is not None:
+        raise NotExpressibleError("linear leaves")
+    if not np.isnan(info.missing):
+        raise NotExpressibleError(
+            f"missing={info.missing}, a number that counts as missing, in its files"
+        )
+    _check_classes(info)
+    names = info.feature_names or []
+    wrong = [name for name in names if any(mark in name for mark in _NO_NAME_HAS)]
+    if wrong:
+        raise NotExpressibleError(
+            f"feature name {wrong[0]!r}: XGBoost's have none of {_NO_NAME_HAS}"
+        )
+    if len(set(names)) < len(names):
+        raise NotExpressibleError("two features of the same name")
+
+
+def _check_classes(info: ModelInfo) -> None:
+    if info.classes is None or info.task == "multilabel":
+        return
+    labels = info.classes.tolist()
+    if len(labels) == 1:
+        raise NotExpressibleError(f"single class, {labels[0]!r}")
+    if labels != list(range(len(labels))):
+        shown = ", ".join(map(repr, labels[:3])) + ", ..." * (len(labels) > 3)
+        raise NotExpressibleError(f"labels {shown}: its classes are 0, 1, 2, ...")
+
+
+def _base_score(info: ModelInfo) -> tuple[np.ndarray, np.ndarray]:
+    """Return the base score as XGBoost has it, and what its rounding leaves of the raw scores.
+
+    XGBoost's is a prediction in float32: a probability close to 1 has lost the digits that count.
+    """
+    raw = info.base_score
+    if info.objective in LOG:
+        largest = float(np.finfo(np.float32).max)
+        score = np.exp(np.clip(raw, np.log(_LEAST), np.log(largest) - 1.0)).astype(np.float32)
+        return score, raw - np.log(score.astype(np.float64))
+    if info.objective in LOG_ODDS:
+        chance = np.clip(1.0 / (1.0 + np.exp(-np.clip(raw, -50.0, 50.0))), 1e-5, 1.0 - 1e-5)
+        score = chance.astype(np.float32)
+        chance = score.astype(np.float64)
+        return score, raw - (np.log(chance) - np.log1p(-chance))
+    score = raw.astype(np.float32)
+    return score, raw - score
+
+
+def _attributes(model: Model, info: ModelInfo) -> dict[str, str]:
+    kind = _KINDS.get(info.task, "classifier")
+    attributes = {"scikit_learn": json.dumps({"_estimator_type": kind})}
+    if info.best_iteration == model.n_rounds - 1:
+        attributes["best_iteration"] = str(info.best_iteration)
+    return attributes
+
+
+def _feature_types(info: ModelInfo) -> list[str]:
+    if info.encodings is None:
+        return ["float"] * info.n_features if info.feature_names is not None else []
+    return ["c" if encoding.kind == "category" else "float" for encoding in info.encodings]
+
+
+def _objective(model: Model, info: ModelInfo) -> dict[str, Any]:
+    name, shared = info.objective, SHARED[info.task][info.objective]
+    if not shared.section:
+        return {"name": name}
+    parameters = dict(shared.written)
+    if shared.parameter:
+        value = f"{info.parameters[shared.parameter][0]:.9g}"
+        parameters[shared.parameter] = f"[{value}]" if shared.is_list else value
+    if info.task == "multiclass":
+        parameters["num_class"] = str(model.n_outputs)
+    return {"name": name, shared.section: parameters}
+
+
+def _trees(
+    model: Model, info: ModelInfo, rest: np.ndarray, categories: dict[str, Any] | None
+) -> dict[str, Any]:
+    """Return the section of the trees; `rest` is added to the leaves of the first round."""
+    writer = TreeWriter(model, info.encodings)
+    settings = model.params_of(0)
+    n_parallel, per_round = settings.num_parallel_tree, model.trees_per_round
+    n_groups = per_round // n_parallel
+    # XGBoost has all parallel trees of an output, then those of the next
+    order = np.arange(model.n_trees).reshape(-1, n_parallel, n_groups).swapaxes(1, 2).ravel()
+    added = rest.reshape(n_groups, -1)  # a row for each tree of the first n_groups
+    trees = []
+    for number, tree in enumerate(order.tolist()):
+        shift = added[tree] if tree < n_groups else np.zeros(added.shape[1])
+        trees.append({**writer.tree(tree, shift), "id": number})
+    return {
+        "cats": categories or {"enc": [], "feature_segments": [], "sorted_idx": []},
+        "gbtree_model_param": {
+            "num_parallel_tree": str(n_parallel),
+            "num_trees": str(model.n_trees),
+        },
+        "iteration_indptr": list(range(0, model.n_trees + 1, per_round)),
+        "tree_info": (order % n_groups).tolist(),
+        "trees": trees,
+    }
 
 
 class TreeWriter:
@@ -97,7 +247,7 @@ class TreeWriter:
         with np.errstate(over="ignore"):
             leaf_values = (values[is_leaf] + shift).astype(np.float32)
         if not np.isfinite(leaf_values).all():
-            raise NotExpressibleError("XGBoost", "leaf values beyond float32")
+            raise NotExpressibleError("leaf values beyond float32")
         weights = _clipped(values / (rate or 1.0))  # of splits without learning rate
         weights[is_leaf] = leaf_values
         has_threshold = ~(is_leaf | np.isnan(nodes.threshold))
@@ -128,152 +278,80 @@ def _parents(left: np.ndarray) -> np.ndarray:
     return parents
 
 
-# XGBoost's estimators go by the schema of the version that a file names.
-_OLD_VERSION, _NEW_VERSION = [2, 1, 0], [3, 2, 0]
-_NO_NAME_HAS = "[]<"  # XGBoost's text dumps give these a meaning
-_LEAST = float(np.finfo(np.float32).tiny)
-_KINDS = {"regression": "regressor", "ranking": "ranker"}
+# --- categories, stored as xgboost/reading.py describes them
 
 
-def learner_document(model: Model, meaning: Meaning) -> dict[str, Any]:
-    """Return the keys ``learner`` and ``version`` of XGBoost's model files.
-
-    XGBoost then predicts the same for every float32 row, but for the rounding of its sums, which
-    are float32. Thresholds are rounded up to float32; dart's trees have their weights in their
-    leaves. The version is 2.1, unless the model needs what came later.
+def write_categories(encodings: tuple[Encoding, ...] | None) -> dict[str, Any] | None:
+    """Return the section ``cats``; None if there are no values to be stored.
 
     Raises
     ------
     NotExpressibleError
-        If XGBoost has no way to say what the model is; a ValueError.
+        For features that XGBoost cannot read.
     """
-    _check(model, meaning)
-    base_score, rest = _base_score(meaning)
-    is_old = len(set(base_score)) == 1 and model.params_of(0).multi_output == 0
-    text = ",".join(f"{score:.9g}" for score in base_score[: 1 if is_old else None])
-    categories = write_categories(meaning.encodings)
-    is_old = is_old and categories is None
-    learner = {
-        "attributes": _attributes(model, meaning),
-        "feature_names": meaning.feature_names or [],
-        "feature_types": _feature_types(meaning),
-        "gradient_booster": {"model": _trees(model, meaning, rest, categories), "name": "gbtree"},
-        "learner_model_param": {
-            "base_score": text if is_old else f"[{text}]",
-            "boost_from_average": "1",
-            "num_class": str(model.n_outputs if meaning.task == "multiclass" else 0),
-            "num_feature": str(model.n_features),
-            "num_target": str(1 if meaning.task == "multiclass" else model.n_outputs),
-        },
-        "objective": _objective(model, meaning),
-    }
-    return {"learner": learner, "version": _OLD_VERSION if is_old else _NEW_VERSION}
-
-
-def _check(model: Model, meaning: Meaning) -> None:
-    """Raise NotExpressibleError for a model that XGBoost cannot have."""
-    if meaning.objective == "":
-        _refuse("loss of your own")
-    if meaning.objective not in SHARED.get(meaning.task, ()):
-        _refuse(f"{meaning.chosen_by}={meaning.objective!r} with the same predictions")
-    if len(meaning.parameters.get("quantile_alpha", ())) > 1:
-        _refuse("several values of quantile_alpha whose predictions are put in order")
-    if model.linear is not None:
-        _refuse("linear leaves")
-    if not np.isnan(meaning.missing):
-        _refuse(f"missing={meaning.missing}, a number that counts as missing, in its files")
-    _check_classes(meaning)
-    names = meaning.feature_names or []
-    wrong = [name for name in names if any(mark in name for mark in _NO_NAME_HAS)]
-    if wrong:
-        _refuse(f"feature name {wrong[0]!r}: XGBoost's have none of {_NO_NAME_HAS}")
-    if len(set(names)) < len(names):
-        _refuse("two features of the same name")
-
-
-def _check_classes(meaning: Meaning) -> None:
-    if meaning.classes is None or meaning.task == "multilabel":
-        return
-    labels = meaning.classes.tolist()
-    if len(labels) == 1:
-        _refuse(f"single class, {labels[0]!r}")
-    if labels != list(range(len(labels))):
-        shown = ", ".join(map(repr, labels[:3])) + ", ..." * (len(labels) > 3)
-        _refuse(f"labels {shown}: its classes are 0, 1, 2, ...")
-
-
-def _refuse(what: str) -> None:
-    raise NotExpressibleError("XGBoost", what)
-
-
-def _base_score(meaning: Meaning) -> tuple[np.ndarray, np.ndarray]:
-    """Return the base score as XGBoost has it, and what its rounding leaves of the raw scores.
-
-    XGBoost's is a prediction in float32: a probability close to 1 has lost the digits that count.
-    """
-    raw = meaning.base_score
-    if meaning.objective in LOG:
-        largest = float(np.finfo(np.float32).max)
-        score = np.exp(np.clip(raw, np.log(_LEAST), np.log(largest) - 1.0)).astype(np.float32)
-        return score, raw - np.log(score.astype(np.float64))
-    if meaning.objective in LOG_ODDS:
-        chance = np.clip(1.0 / (1.0 + np.exp(-np.clip(raw, -50.0, 50.0))), 1e-5, 1.0 - 1e-5)
-        score = chance.astype(np.float32)
-        chance = score.astype(np.float64)
-        return score, raw - (np.log(chance) - np.log1p(-chance))
-    score = raw.astype(np.float32)
-    return score, raw - score
-
-
-def _attributes(model: Model, meaning: Meaning) -> dict[str, str]:
-    kind = _KINDS.get(meaning.task, "classifier")
-    attributes = {"scikit_learn": json.dumps({"_estimator_type": kind})}
-    if meaning.best_iteration == model.n_rounds - 1:
-        attributes["best_iteration"] = str(meaning.best_iteration)
-    return attributes
-
-
-def _feature_types(meaning: Meaning) -> list[str]:
-    if meaning.encodings is None:
-        return ["float"] * meaning.n_features if meaning.feature_names is not None else []
-    return ["c" if encoding.kind == "category" else "float" for encoding in meaning.encodings]
-
-
-def _objective(model: Model, meaning: Meaning) -> dict[str, Any]:
-    name, shared = meaning.objective, SHARED[meaning.task][meaning.objective]
-    if not shared.section:
-        return {"name": name}
-    parameters = dict(shared.written)
-    if shared.parameter:
-        value = f"{meaning.parameters[shared.parameter][0]:.9g}"
-        parameters[shared.parameter] = f"[{value}]" if shared.is_list else value
-    if meaning.task == "multiclass":
-        parameters["num_class"] = str(model.n_outputs)
-    return {"name": name, shared.section: parameters}
-
-
-def _trees(
-    model: Model, meaning: Meaning, rest: np.ndarray, categories: dict[str, Any] | None
-) -> dict[str, Any]:
-    """Return the section of the trees; `rest` is added to the leaves of the first round."""
-    writer = TreeWriter(model, meaning.encodings)
-    settings = model.params_of(0)
-    n_parallel, per_round = settings.num_parallel_tree, model.trees_per_round
-    n_groups = per_round // n_parallel
-    # XGBoost has all parallel trees of an output, then those of the next
-    order = np.arange(model.n_trees).reshape(-1, n_parallel, n_groups).swapaxes(1, 2).ravel()
-    added = rest.reshape(n_groups, -1)  # a row for each tree of the first n_groups
-    trees = []
-    for number, tree in enumerate(order.tolist()):
-        shift = added[tree] if tree < n_groups else np.zeros(added.shape[1])
-        trees.append({**writer.tree(tree, shift), "id": number})
+    columns = [_stored_values(encoding) for encoding in encodings or ()]
+    if all(values is None for values in columns):
+        return None
+    entries = [_entry(values) for values in columns]
+    orders = [_order(values) for values in columns if values is not None]
+    sizes = [0 if values is None else len(values) for values in columns]
     return {
-        "cats": categories or {"enc": [], "feature_segments": [], "sorted_idx": []},
-        "gbtree_model_param": {
-            "num_parallel_tree": str(n_parallel),
-            "num_trees": str(model.n_trees),
-        },
-        "iteration_indptr": list(range(0, model.n_trees + 1, per_round)),
-        "tree_info": (order % n_groups).tolist(),
-        "trees": trees,
+        "enc": entries,
+        "feature_segments": np.append(0, np.cumsum(sizes)).astype(np.int32),
+        "sorted_idx": np.concatenate(orders).astype(np.int32),
     }
+
+
+def _stored_values(encoding: Encoding) -> list[Any] | None:
+    """Return the categories by XGBoost's codes; None for numbers, and for codes of the user's."""
+    if encoding.kind != "category" or encoding.is_coded:
+        if not (encoding.is_plain or encoding.is_coded):
+            raise NotExpressibleError(f"features of the kind {encoding.unit or 'large integer'}")
+        return None
+    order = np.argsort(encoding.codes, kind="stable").tolist()
+    values = [encoding.listed_categories[place] for place in order]
+    if len(values) > encoding.n_categories:
+        raise NotExpressibleError(
+            f"feature with {len(values)} categories of {encoding.n_categories} codes"
+        )
+    if not values:  # its own frames cannot have such columns either
+        raise NotExpressibleError(
+            "category features without a category, all values of which are missing"
+        )
+    if encoding.are_integers_below(MOST_CATEGORIES):
+        return list(range(int(max(values)) + 1))
+    if encoding.is_declared and encoding.categories.dtype.kind in "iuf":
+        largest = MOST_CATEGORIES - 1
+        raise NotExpressibleError(
+            f"categories in columns of numbers but integers from 0 to {largest}"
+        )
+    if not (encoding.is_of_text or encoding.categories.dtype.kind == "i"):
+        raise NotExpressibleError(f"categories such as {values[0]!r}: they are text or integers")
+    for value in values:
+        if isinstance(value, str) and not value.isascii():
+            raise NotExpressibleError(f"categories such as {value!r}: {CUT_OFF}")
+    return values
+
+
+def written_codes(encoding: Encoding) -> np.ndarray:
+    """Return XGBoost's code for each code of a category whose values can be stored."""
+    if not encoding.are_integers_below(MOST_CATEGORIES):
+        return np.arange(encoding.n_categories)
+    return encoding.categories[np.argsort(encoding.codes, kind="stable")].astype(np.int64)
+
+
+def _entry(values: list[Any] | None) -> dict[str, Any]:
+    if values is None:
+        return {"offsets": np.empty(0, dtype=np.int32), "values": np.empty(0, dtype=np.int8)}
+    if not isinstance(values[0], str):
+        return {"type": INT64, "values": np.array(values, dtype=np.int64)}
+    words = [value.encode("ascii") for value in values]
+    return {
+        "offsets": np.append(0, np.cumsum([len(word) for word in words])).astype(np.int32),
+        "values": np.frombuffer(b"".join(words), dtype=np.int8),
+    }
+
+
+def _order(values: list[Any]) -> np.ndarray:
+    """Return the places of values in increasing order."""
+    return np.array(sorted(range(len(values)), key=values.__getitem__))

@@ -11,8 +11,157 @@ import numpy as np
 
 from sklboost.data.encoding import MOST_CATEGORIES, Encoding, list_encoding
 from sklboost.files.documents import read_json
-from sklboost.files.foreign import ForeignTree, Meaning, add_up, with_equal_left, with_gradients
+from sklboost.files.foreign import ForeignTree, ModelInfo, add_up, with_equal_left, with_gradients
 from sklboost.files.sections import ModelFileError, Section
+
+
+class Objective(NamedTuple):
+    """A loss of LightGBM that is here, too."""
+
+    name: str  # ours
+    task: str = "regression"
+    parameter: tuple[str, str] | None = None  # the names of its parameter there and here
+    # whether training starts where the gradients of all rows add up to 0
+    starts_at_root: bool = False
+
+
+OBJECTIVES = {
+    "regression": Objective("reg:squarederror", starts_at_root=True),
+    "regression_l1": Objective("reg:absoluteerror"),
+    "huber": Objective("reg:huber", parameter=("alpha", "huber_slope")),
+    "fair": Objective("reg:fair", parameter=("fair_c", "fair_c")),
+    "quantile": Objective("reg:quantileerror", parameter=("alpha", "quantile_alpha")),
+    "mape": Objective("reg:mape"),
+    "poisson": Objective("count:poisson", starts_at_root=True),
+    "gamma": Objective("reg:gamma", starts_at_root=True),
+    "tweedie": Objective(
+        "reg:tweedie",
+        parameter=("tweedie_variance_power", "tweedie_variance_power"),
+        starts_at_root=True,
+    ),
+    "cross_entropy": Objective("reg:logistic", starts_at_root=True),
+    "binary": Objective("binary:logistic", "binary", starts_at_root=True),
+    "multiclass": Objective("multi:softprob", "multiclass", starts_at_root=True),
+    "multiclassova": Objective("multi:onevsrest", "multiclass", starts_at_root=True),
+}
+
+
+class Header(NamedTuple):
+    """What the header of a text model says."""
+
+    objective: Objective
+    n_outputs: int
+    sigmoid: float  # what log-odds are, in raw scores; 1 for other losses
+    is_forest: bool  # whether raw scores are the mean of the rounds
+    names: list[str] | None  # of the features; None if the user gave none
+    infos: list[str]  # of the features: ``[least:most]``, the categories ``2:0:1``, or ``none``
+
+
+class ModelText(NamedTuple):
+    """The sections of a text model."""
+
+    # of texts
+    header: Section
+    parameters: Section
+    trees: list[Section]  # of arrays, int64 and float64
+    # the categories of the pandas columns, in a list of lists; null if the file has none
+    pandas_categorical: Section
+
+
+@np.errstate(all="ignore")
+def read_lightgbm(data: bytes, name: str) -> tuple[list[ForeignTree], list[str], ModelInfo]:
+    """Return the trees of a text model, their places for errors, and what they mean.
+
+    Raises
+    ------
+    ModelFileError
+        If it is no text model, is damaged, or has what cannot be represented.
+    """
+    text = read_text(data, name)
+    header = read_header(text.header)
+    n_trees, places = len(text.trees), [section.place for section in text.trees]
+    if n_trees == 0 or n_trees % header.n_outputs > 0:
+        text.header.fail(f"there are {n_trees} trees, and {header.n_outputs} in each round")
+    trees, missing = read_trees(text.trees, len(header.infos))
+    trees, encodings = encode_categories(trees, text, header.infos)
+    parameters = read_parameters(text.parameters, header.objective)
+    if missing == 0.0 and sends_zero_left(trees, encodings):
+        text.header.fail("zero is missing, and a category as well: not possible here")
+    if any(tree.linear for tree in trees):
+        if missing == 0.0:
+            text.header.fail("zero is missing, but linear leaves multiply it: not possible here")
+        parameters["linear_tree"] = True
+    n_rounds = n_trees // header.n_outputs
+    if header.is_forest:
+        parameters |= {"learning_rate": 1.0, "num_parallel_tree": n_rounds}
+    trees, base_score = _without_start(trees, header, parameters)
+    trees = _with_gradients(trees, header, parameters)
+    factor = header.sigmoid / (n_rounds if header.is_forest else 1)
+    task = header.objective.task
+    info = ModelInfo(
+        task=task,
+        objective=header.objective.name,
+        base_score=header.sigmoid * base_score,
+        n_targets=1,
+        n_features=len(header.infos),
+        feature_names=header.names,
+        encodings=encodings,
+        classes=None if task == "regression" else np.arange(max(2, header.n_outputs)),
+        missing=missing,
+        parameters=parameters,
+    )
+    return [_scaled(tree, factor) for tree in trees], places, info
+
+
+def _without_start(
+    trees: list[ForeignTree], header: Header, parameters: dict[str, Any]
+) -> tuple[list[ForeignTree], np.ndarray]:
+    """Take from the leaves of the first round what training started from; return it, too.
+
+    LightGBM adds it to them and sets their learning rate to 1. It is taken to be their mean, which
+    it is where the gradients of all rows add up to 0 at the start.
+    """
+    start = np.zeros(header.n_outputs)
+    rate, reg_lambda = parameters.get("learning_rate", 1.0), parameters.get("reg_lambda", 0.0)
+    changed = list(trees)
+    for output, tree in enumerate(trees[: header.n_outputs]):
+        if header.is_forest or tree.learning_rate != 1.0 or rate == 1.0:
+            continue
+        is_leaf = tree.left < 0
+        weights = tree.cover[is_leaf] + reg_lambda
+        start[output] = np.average(tree.value[is_leaf, 0], weights=weights)
+        changed[output] = tree._replace(value=tree.value - start[output], learning_rate=rate)
+    return changed, start
+
+
+def _with_gradients(
+    trees: list[ForeignTree], header: Header, parameters: dict[str, Any]
+) -> list[ForeignTree]:
+    """Return the trees with the sums of gradients of their nodes, where they are known."""
+    in_other_units = header.is_forest or header.sigmoid != 1.0
+    if in_other_units or "linear_tree" in parameters or "reg_lambda" not in parameters:
+        return trees
+    # where the start is not known exactly, all weights of the first round may be off by a constant
+    has_start = header.objective.starts_at_root and "subsample" not in parameters
+    has_start &= parameters.get("learning_rate") != 1.0
+    n_unknown = 0 if has_start else header.n_outputs
+    reg_lambda = parameters["reg_lambda"]
+    return trees[:n_unknown] + [with_gradients(tree, reg_lambda) for tree in trees[n_unknown:]]
+
+
+def _scaled(tree: ForeignTree, factor: float) -> ForeignTree:
+    """Return a tree whose values are multiplied by a factor."""
+    return tree._replace(
+        value=factor * tree.value,
+        linear={
+            node: (features, [factor * slope for slope in slopes])
+            for node, (features, slopes) in tree.linear.items()
+        },
+        shifts={node: factor * shift for node, shift in tree.shifts.items()},
+    )
+
+
+# --- the text
 
 # The arrays of a tree that are read; all else is not looked at.
 _INTEGERS = (
@@ -26,17 +175,6 @@ _NUMBERS = (
 )
 _KINDS: dict[str, Any] = {**dict.fromkeys(_INTEGERS, int), **dict.fromkeys(_NUMBERS, float)}
 _NO_ARRAYS: Mapping[str, Any] = MappingProxyType({})
-
-
-class ModelText(NamedTuple):
-    """The sections of a text model."""
-
-    # of texts
-    header: Section
-    parameters: Section
-    trees: list[Section]  # of arrays, int64 and float64
-    # the categories of the pandas columns, in a list of lists; null if the file has none
-    pandas_categorical: Section
 
 
 def read_text(data: bytes, name: str) -> ModelText:
@@ -99,40 +237,10 @@ def _array(text: str, kind: type, place: str) -> np.ndarray:
         raise ModelFileError(f"{place}: {error}") from None
 
 
+# --- header and parameters
+
 _VERSIONS = ("v2", "v3", "v4")
 _MOST = 2**31 - 1
-
-
-class Objective(NamedTuple):
-    """A loss of LightGBM that is here, too."""
-
-    name: str  # ours
-    task: str = "regression"
-    parameter: tuple[str, str] | None = None  # the names of its parameter there and here
-    # whether training starts where the gradients of all rows add up to 0
-    starts_at_root: bool = False
-
-
-OBJECTIVES = {
-    "regression": Objective("reg:squarederror", starts_at_root=True),
-    "regression_l1": Objective("reg:absoluteerror"),
-    "huber": Objective("reg:huber", parameter=("alpha", "huber_slope")),
-    "fair": Objective("reg:fair", parameter=("fair_c", "fair_c")),
-    "quantile": Objective("reg:quantileerror", parameter=("alpha", "quantile_alpha")),
-    "mape": Objective("reg:mape"),
-    "poisson": Objective("count:poisson", starts_at_root=True),
-    "gamma": Objective("reg:gamma", starts_at_root=True),
-    "tweedie": Objective(
-        "reg:tweedie",
-        parameter=("tweedie_variance_power", "tweedie_variance_power"),
-        starts_at_root=True,
-    ),
-    "cross_entropy": Objective("reg:logistic", starts_at_root=True),
-    "binary": Objective("binary:logistic", "binary", starts_at_root=True),
-    "multiclass": Objective("multi:softprob", "multiclass", starts_at_root=True),
-    "multiclassova": Objective("multi:onevsrest", "multiclass", starts_at_root=True),
-}
-
 # LightGBM's names of parameters that are taken over as they are, and ours.
 _SAME = {
     "learning_rate": "learning_rate",
@@ -158,17 +266,6 @@ _DEFAULTS = {
     **{"min_data_in_leaf": "20"},
     **{"drop_rate": "0.1", "skip_drop": "0.5", "monotone_constraints": ""},
 }
-
-
-class Header(NamedTuple):
-    """What the header of a text model says."""
-
-    objective: Objective
-    n_outputs: int
-    sigmoid: float  # what log-odds are, in raw scores; 1 for other losses
-    is_forest: bool  # whether raw scores are the mean of the rounds
-    names: list[str] | None  # of the features; None if the user gave none
-    infos: list[str]  # of the features: ``[least:most]``, the categories ``2:0:1``, or ``none``
 
 
 def read_header(header: Section) -> Header:
@@ -262,6 +359,8 @@ def float_of(section: Section, low: float = 0.0) -> float:
         section.fail(f"must be a finite number >= {low:g}, and is {section.value[:40]!r}")
     return number
 
+
+# --- categories
 
 _PLAIN = (str, int, float, bool)
 _MOST_CHOICES = 1000  # of columns of one value that may be categories
@@ -402,6 +501,8 @@ def sends_zero_left(trees: list[ForeignTree], encodings: tuple[Encoding, ...] | 
     )
 
 
+# --- trees
+
 # decision_type: bit 0, the split is on categories; bit 1, missing values go left; bits 2 and 3,
 # what counts as missing. For NONE, NaN is 0; for ZERO both are missing.
 _BY_CATEGORY, _DEFAULT_LEFT = 1, 2
@@ -537,96 +638,3 @@ def _read_linear(
         if start < stop
     }
     return terms, dict(enumerate(shifts.tolist(), start=n_leaves - 1))
-
-
-@np.errstate(all="ignore")
-def read_lightgbm(data: bytes, name: str) -> tuple[list[ForeignTree], list[str], Meaning]:
-    """Return the trees of a text model, their places for errors, and what they mean.
-
-    Raises
-    ------
-    ModelFileError
-        If it is no text model, is damaged, or has what cannot be represented.
-    """
-    text = read_text(data, name)
-    header = read_header(text.header)
-    n_trees, places = len(text.trees), [section.place for section in text.trees]
-    if n_trees == 0 or n_trees % header.n_outputs > 0:
-        text.header.fail(f"there are {n_trees} trees, and {header.n_outputs} in each round")
-    trees, missing = read_trees(text.trees, len(header.infos))
-    trees, encodings = encode_categories(trees, text, header.infos)
-    parameters = read_parameters(text.parameters, header.objective)
-    if missing == 0.0 and sends_zero_left(trees, encodings):
-        text.header.fail("zero is missing, and a category as well: not possible here")
-    if any(tree.linear for tree in trees):
-        if missing == 0.0:
-            text.header.fail("zero is missing, but linear leaves multiply it: not possible here")
-        parameters["linear_tree"] = True
-    n_rounds = n_trees // header.n_outputs
-    if header.is_forest:
-        parameters |= {"learning_rate": 1.0, "num_parallel_tree": n_rounds}
-    trees, base_score = _without_start(trees, header, parameters)
-    trees = _with_gradients(trees, header, parameters)
-    factor = header.sigmoid / (n_rounds if header.is_forest else 1)
-    task = header.objective.task
-    meaning = Meaning(
-        task=task,
-        objective=header.objective.name,
-        base_score=header.sigmoid * base_score,
-        n_targets=1,
-        n_features=len(header.infos),
-        feature_names=header.names,
-        encodings=encodings,
-        classes=None if task == "regression" else np.arange(max(2, header.n_outputs)),
-        missing=missing,
-        parameters=parameters,
-    )
-    return [_scaled(tree, factor) for tree in trees], places, meaning
-
-
-def _without_start(
-    trees: list[ForeignTree], header: Header, parameters: dict[str, Any]
-) -> tuple[list[ForeignTree], np.ndarray]:
-    """Take from the leaves of the first round what training started from; return it, too.
-
-    LightGBM adds it to them and sets their learning rate to 1. It is taken to be their mean, which
-    it is where the gradients of all rows add up to 0 at the start.
-    """
-    start = np.zeros(header.n_outputs)
-    rate, reg_lambda = parameters.get("learning_rate", 1.0), parameters.get("reg_lambda", 0.0)
-    changed = list(trees)
-    for output, tree in enumerate(trees[: header.n_outputs]):
-        if header.is_forest or tree.learning_rate != 1.0 or rate == 1.0:
-            continue
-        is_leaf = tree.left < 0
-        weights = tree.cover[is_leaf] + reg_lambda
-        start[output] = np.average(tree.value[is_leaf, 0], weights=weights)
-        changed[output] = tree._replace(value=tree.value - start[output], learning_rate=rate)
-    return changed, start
-
-
-def _with_gradients(
-    trees: list[ForeignTree], header: Header, parameters: dict[str, Any]
-) -> list[ForeignTree]:
-    """Return the trees with the sums of gradients of their nodes, where they are known."""
-    in_other_units = header.is_forest or header.sigmoid != 1.0
-    if in_other_units or "linear_tree" in parameters or "reg_lambda" not in parameters:
-        return trees
-    # where the start is not known exactly, all weights of the first round may be off by a constant
-    has_start = header.objective.starts_at_root and "subsample" not in parameters
-    has_start &= parameters.get("learning_rate") != 1.0
-    n_unknown = 0 if has_start else header.n_outputs
-    reg_lambda = parameters["reg_lambda"]
-    return trees[:n_unknown] + [with_gradients(tree, reg_lambda) for tree in trees[n_unknown:]]
-
-
-def _scaled(tree: ForeignTree, factor: float) -> ForeignTree:
-    """Return a tree whose values are multiplied by a factor."""
-    return tree._replace(
-        value=factor * tree.value,
-        linear={
-            node: (features, [factor * slope for slope in slopes])
-            for node, (features, slopes) in tree.linear.items()
-        },
-        shifts={node: factor * shift for node, shift in tree.shifts.items()},
-    )

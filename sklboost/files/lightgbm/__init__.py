@@ -1,1 +1,0 @@
-"""LightGBM's text models, read and written."""
