@@ -254,7 +254,10 @@ class LibraryKernel:
         try:
             return self.kernel
         except ImportError as error:
-            if error.name != "numba":  # one that is installed, and cannot be used, says why
+            if error.name not in (
+                "numba",
+                "llvmlite",
+            ):  # what is installed, but of no use, says why
                 raise
             what = f"{self.name} for arguments of which the wheel has no machine code ({missing})"
             raise needs_compiler(what) from error
