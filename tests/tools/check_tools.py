@@ -73,7 +73,12 @@ def check_dtreeviz(classifier, regressor):
     model = classifier.fit(X, Y)
     booster = model.to_xgboost() if hasattr(model, "to_xgboost") else model.get_booster()
     view = dtreeviz.model(
-        booster, tree_index=0, X_train=X, y_train=Y, feature_names=list(X), target_name="y",
+        booster,
+        tree_index=0,
+        X_train=X,
+        y_train=Y,
+        feature_names=list(X),
+        target_name="y",
         class_names=["no", "yes"],
     )
     with contextlib.suppress(FileNotFoundError):  # the program dot
@@ -100,7 +105,9 @@ def check_mlforecast(classifier, regressor):
     from mlforecast import MLForecast
 
     table = pd.DataFrame({"unique_id": "a", "ds": DAYS, "y": SERIES.to_numpy()})
-    forecast = MLForecast(models={"m": regressor}, freq="D", lags=[1, 7], date_features=["dayofweek"])
+    forecast = MLForecast(
+        models={"m": regressor}, freq="D", lags=[1, 7], date_features=["dayofweek"]
+    )
     assert len(forecast.fit(table).predict(5)) == 5
     forecast.cross_validation(table, n_windows=2, h=5)
 
@@ -218,7 +225,9 @@ def check_shap(classifier, regressor):
         importlib.import_module("sklboost.shap")
     for explainer in (shap.TreeExplainer(model), shap.Explainer(model)):
         found = explainer(XR[:20])
-        assert np.allclose(found.values.sum(1) + found.base_values, model.predict(XR[:20]), rtol=1e-3)
+        assert np.allclose(
+            found.values.sum(1) + found.base_values, model.predict(XR[:20]), rtol=1e-3
+        )
 
 
 @check("lime")
@@ -267,14 +276,14 @@ def check_econml(classifier, regressor):
     from econml.metalearners import XLearner
 
     treated = (XR["bmi"] > 0).astype(int).to_numpy()
-    W, y = XR[["age", "s1", "s2", "bp"]].to_numpy(), YR.to_numpy()
+    controls, y = XR[["age", "s1", "s2", "bp"]].to_numpy(), YR.to_numpy()
     first = dict(
         model_y=clone(regressor), model_t=clone(classifier), discrete_treatment=True, random_state=0
     )
-    LinearDML(**first).fit(y, treated, X=W).effect_interval(W)
-    NonParamDML(model_final=clone(regressor), **first).fit(y, treated, X=W).effect(W)
+    LinearDML(**first).fit(y, treated, X=controls).effect_interval(controls)
+    NonParamDML(model_final=clone(regressor), **first).fit(y, treated, X=controls).effect(controls)
     learner = XLearner(models=clone(regressor), propensity_model=clone(classifier))
-    assert np.isfinite(learner.fit(y, treated, X=W).effect(W)).all()
+    assert np.isfinite(learner.fit(y, treated, X=controls).effect(controls)).all()
 
 
 @check("econml")
@@ -284,9 +293,11 @@ def check_econml_shap(classifier, regressor):
     if isinstance(regressor, sklboost.XGBRegressorLite):
         importlib.import_module("sklboost.shap")
     treated = (XR["bmi"] > 0).astype(int).to_numpy()
-    W, y = XR[["age", "s1", "s2", "bp"]].to_numpy(), YR.to_numpy()
+    controls, y = XR[["age", "s1", "s2", "bp"]].to_numpy(), YR.to_numpy()
     first = dict(model_y=clone(regressor), model_t=clone(classifier), discrete_treatment=True)
-    NonParamDML(model_final=regressor, **first).fit(y, treated, X=W).shap_values(W[:50])
+    NonParamDML(model_final=regressor, **first).fit(y, treated, X=controls).shap_values(
+        controls[:50]
+    )
 
 
 @check("yellowbrick")
