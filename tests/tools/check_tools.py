@@ -276,14 +276,14 @@ def check_econml(classifier, regressor):
     from econml.metalearners import XLearner
 
     treated = (XR["bmi"] > 0).astype(int).to_numpy()
-    W, y = XR[["age", "s1", "s2", "bp"]].to_numpy(), YR.to_numpy()
+    controls, y = XR[["age", "s1", "s2", "bp"]].to_numpy(), YR.to_numpy()
     first = dict(
         model_y=clone(regressor), model_t=clone(classifier), discrete_treatment=True, random_state=0
     )
-    LinearDML(**first).fit(y, treated, X=W).effect_interval(W)
-    NonParamDML(model_final=clone(regressor), **first).fit(y, treated, X=W).effect(W)
+    LinearDML(**first).fit(y, treated, X=controls).effect_interval(controls)
+    NonParamDML(model_final=clone(regressor), **first).fit(y, treated, X=controls).effect(controls)
     learner = XLearner(models=clone(regressor), propensity_model=clone(classifier))
-    assert np.isfinite(learner.fit(y, treated, X=W).effect(W)).all()
+    assert np.isfinite(learner.fit(y, treated, X=controls).effect(controls)).all()
 
 
 @check("econml")
@@ -293,9 +293,11 @@ def check_econml_shap(classifier, regressor):
     if isinstance(regressor, sklboost.XGBRegressorLite):
         importlib.import_module("sklboost.shap")
     treated = (XR["bmi"] > 0).astype(int).to_numpy()
-    W, y = XR[["age", "s1", "s2", "bp"]].to_numpy(), YR.to_numpy()
+    controls, y = XR[["age", "s1", "s2", "bp"]].to_numpy(), YR.to_numpy()
     first = dict(model_y=clone(regressor), model_t=clone(classifier), discrete_treatment=True)
-    NonParamDML(model_final=regressor, **first).fit(y, treated, X=W).shap_values(W[:50])
+    NonParamDML(model_final=regressor, **first).fit(y, treated, X=controls).shap_values(
+        controls[:50]
+    )
 
 
 @check("yellowbrick")
