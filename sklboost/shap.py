@@ -17,7 +17,6 @@ except ImportError as error:
 
 from sklboost.estimators.base import BaseBooster
 from sklboost.estimators.predict.contributions import ExplainedRows, explained_rows
-from sklboost.estimators.predict.fitted_model import add_rounds
 
 __all__ = ["TreeExplainer"]
 
@@ -152,10 +151,7 @@ class TreeExplainer(shap.TreeExplainer):
         rows, rounds, is_one = self._read(X, y, tree_limit)
         values = rows.values(rounds)
         if check_additivity and rounds is None:
-            fitted, several = rows.fitted, values.ndim > 2
-            start = fitted.model.base_score + fitted.shift  # no margins, which values do not have
-            raw_score = np.repeat(start[:, np.newaxis], len(values), axis=1)
-            add_rounds(fitted.model, rows.X, fitted.rounds(None), raw_score, fitted.n_jobs)
+            raw_score, several = rows.raw_scores(rows.X, rounds), values.ndim > 2
             by_output = list(np.moveaxis(values, -1, 0)) if several else values
             self.assert_additivity(by_output, raw_score.T if several else raw_score[0])
         return values[0] if is_one else values

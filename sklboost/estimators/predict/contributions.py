@@ -76,16 +76,22 @@ class ExplainedRows(NamedTuple):
         return values if model.n_outputs > 1 else values[:, 0]
 
     @np.errstate(all="ignore")
+    def raw_scores(self, X: Features, rounds: Rounds) -> np.ndarray:
+        """Raw scores without margins, which are no part of SHAP values: (n_outputs, n_samples)."""
+        fitted = self.fitted
+        start = fitted.model.base_score + fitted.shift
+        raw_score = np.repeat(start[:, np.newaxis], len(X), axis=1)
+        add_rounds(fitted.model, X, fitted.rounds(rounds), raw_score, fitted.n_jobs)
+        return raw_score
+
+    @np.errstate(all="ignore")
     def mean_raw_score(self, rounds: Rounds) -> np.ndarray:
         """Mean raw score, to which SHAP values are added, shape (n_outputs,)."""
-        fitted, background = self.fitted, self.background
-        model, start = fitted.model, fitted.model.base_score + fitted.shift
-        if background is None:
-            trees = fitted.trees(rounds)
-            return start + mean_scores(lay_out_edges(model), trees, model.n_outputs)
-        raw_score = np.repeat(start[:, np.newaxis], len(background), axis=1)
-        add_rounds(model, background, fitted.rounds(rounds), raw_score, fitted.n_jobs)
-        return raw_score.mean(axis=1)
+        if self.background is not None:
+            return self.raw_scores(self.background, rounds).mean(axis=1)
+        fitted, model = self.fitted, self.fitted.model
+        mean = mean_scores(lay_out_edges(model), fitted.trees(rounds), model.n_outputs)
+        return model.base_score + fitted.shift + mean
 
     def explanation(self, given: Any, rounds: Rounds) -> Any:
         """The values as the object that the plots of the shap package take.
