@@ -359,7 +359,9 @@ class BinnedMatrix:
         """
         if isinstance(key, tuple):
             key, *others = key
-            if len(others) != 1 or not (others[0] is ... or _is_everything(others[0])):
+            columns = others[0] if len(others) == 1 else None
+            is_slice = isinstance(columns, slice)  # arrays may be compared with nothing
+            if not (columns is ... or (is_slice and columns == slice(None))):
                 raise TypeError(
                     f"B[{key!r}, {', '.join(map(repr, others))}]: only the rows of a BinnedMatrix "
                     "can be chosen; choose the columns before bin_features"
@@ -415,7 +417,3 @@ def _reopen(
 ) -> BinnedMatrix:
     """Return the rows that were pickled by the place of their folder."""
     return of_folder(reopen_folder(path, token), binning, scratch)[start:stop]
-
-
-def _is_everything(key: Any) -> bool:
-    return isinstance(key, slice) and key == slice(None)

@@ -5,8 +5,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sklboost.data.cuts import find_entry_cuts, find_missing
-from sklboost.data.raw_values import Values, ignore_progress, read_only, value_blocks
+from sklboost.data.cuts import find_entry_cuts
+from sklboost.data.raw_values import Values, read_only, value_blocks
 from sklboost.data.sparse_table import Entries, SparseTable
 from sklboost.engine.compiling import inlined, kernel
 from sklboost.engine.instructions import (
@@ -23,19 +23,14 @@ from sklboost.engine.structs import PLACE_DTYPE, BinCuts, TrainingBins, records
 _PIVOTS = 15  # of a table, which all values are compared with
 
 
-def shifts_of(n_thresholds: np.ndarray) -> np.ndarray:
-    """Return the shift of tables with so many thresholds, int64.
+def table_sizes(n_thresholds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the fewest entries of tables with so many thresholds, and their shifts, int64.
 
     The pivots are ``16 * 2**shift`` apart.
     """
     groups = (n_thresholds + 1) / ((_PIVOTS + 1) * FEW_LANES)
-    shifts: np.ndarray = np.ceil(np.log2(groups)).clip(0).astype(np.int64)
-    return shifts
-
-
-def table_length(n_thresholds: int) -> int:
-    """Return the fewest entries of a table with so many thresholds."""
-    return (n_thresholds // FEW_LANES + 1) * FEW_LANES
+    shifts = np.ceil(np.log2(groups)).clip(0).astype(np.int64)
+    return (n_thresholds // FEW_LANES + 1) * FEW_LANES, shifts
 
 
 def rounded_up(thresholds: np.ndarray) -> np.ndarray:
@@ -59,19 +54,10 @@ def rank_values(values, table, shift, missing_rank, ranks):
     between two of these is searched by halves, without a branch and a step for all values before
     the next one, down to 16 entries, which are compared with the value at once.
 
-    Parameters
-    ----------
-    values : ndarray of float32 or float64, shape (n,)
-        n is a multiple of 64.
-    table : ndarray of the same dtype
-        In increasing order, some perhaps equal, then padded with NaN, which no value reaches, to
-        :func:`table_length` or more.
-    shift : uint64
-        Of :func:`shifts_of`.
-    missing_rank : number of the dtype of `ranks`
-        The rank of NaN.
-    ranks : ndarray of uint8 or uint16, shape (n,)
-        Filled.
+    The number of `values` is a multiple of 64. `table`, of their dtype, is increasing, some entries
+    perhaps equal, then padded with NaN, which no value reaches, to the size in
+    :func:`table_sizes`, which has `shift`, too. NaN has the `missing_rank`, of the dtype of
+    `ranks`, uint8 or uint16.
     """
     width, length = np.uint64(FEW_LANES) << shift, np.uint64(len(table))
     n_pivots = min(np.uint64(_PIVOTS), length // width)
@@ -116,23 +102,18 @@ LEAST_SHARED_VALUES = 150_000
 Allocate = Callable[[str, tuple[int, ...], Any], np.ndarray]
 
 
-def empty_layout(layout: str, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
-    """Return an array in memory."""
-    return np.empty(shape, dtype)
-
-
 @kernel
-def fill_bins(team, raw, first_row, tables, scratch, matrix):
+def fill_bins(team, raw, first_row, task, matrix):
     """Fill both layouts of `matrix` with the bins of a block of rows; each member a share of them.
 
-    The block begins at `first_row` of the matrix; columns of no rows are left out. `tables` are
-    CutTables, `scratch` is a BinScratch.
+    The block begins at `first_row` of the matrix; columns of no rows are left out. `task` is a
+    BinningTask.
     """
     if not assemble(team):
         return
     start, stop = share(team, raw.n_samples)
     by_columns, step = matrix.columns.shape[1] > 0, np.uint64(raw.row_step)
-    all_values, bins = scratch.values[team.rank], scratch.bins[team.rank]
+    all_values, bins = task.values[team.rank], task.bins[team.rank]
     for block in range(start, stop, _BLOCK_ROWS):
         n_rows, row = min(_BLOCK_ROWS, stop - block), first_row + block
         values, n_ranked = all_values[:n_rows], (n_rows + LANES - 1) // LANES * LANES
@@ -144,9 +125,9 @@ def fill_bins(team, raw, first_row, tables, scratch, matrix):
             if matrix.n_categories[feature] == 0:
                 # beyond the last row are values left over from others; their bins are not read
                 ranked, ranks = all_values[:n_ranked], bins[:n_ranked]
-                shift = np.uint64(tables.shifts[feature])
+                shift = np.uint64(task.shifts[feature])
                 missing_bin = bins.dtype.type(last_bin)
-                rank_values(ranked, tables.cuts[feature], shift, missing_bin, ranks)
+                rank_values(ranked, task.tables[feature], shift, missing_bin, ranks)
             else:
                 for position in range(n_rows):
                     value = values[position]  # a code, which is its bin
@@ -160,43 +141,16 @@ def fill_bins(team, raw, first_row, tables, scratch, matrix):
                 rows[np.uint64(position), np.uint64(feature)] = bins[position]
 
 
-class CutTables(NamedTuple):
-    """The cuts of each feature as :func:`~sklboost.data.binning.rank_values` reads them."""
+class BinningTask(NamedTuple):
+    """The cuts of each feature as :func:`rank_values` reads them, and scratch for each member."""
 
     # the dtype of the values, shape (n_features, length): increasing, then padded with NaN to one
     # length for all features
-    cuts: np.ndarray
+    tables: np.ndarray
     shifts: np.ndarray  # int64, shape (n_features,)
-
-
-class BinScratch(NamedTuple):
-    """Scratch of :func:`fill_bins` for each member of a team."""
-
     # the dtype of the values, shape (n_threads, more than 256): one feature of a block of rows
     values: np.ndarray
     bins: np.ndarray  # the dtype of the bins, shape (n_threads, more than 256): their bins
-
-
-def _cut_tables(cuts: BinCuts, dtype: np.dtype) -> CutTables:
-    """Return the cuts for values of a dtype.
-
-    Categories have none here: their codes are their bins, and they may be many.
-    """
-    n_cuts = np.where(cuts.n_categories > 0, 0, np.diff(cuts.starts))
-    shifts = shifts_of(n_cuts)
-    tables = np.full((len(n_cuts), table_length(int(n_cuts.max()))), np.nan, dtype=dtype)
-    thresholds = rounded_up(cuts.cuts) if dtype == np.float32 else cuts.cuts
-    for table, first, n_own in zip(tables, cuts.starts[:-1], n_cuts, strict=True):
-        table[:n_own] = thresholds[first : first + n_own]
-    return CutTables(tables, shifts)
-
-
-def missing_features(team: ThreadTeam, X: Values) -> np.ndarray:
-    """Return for each feature, as int64, whether it has missing values: 1 or 0."""
-    has_missing = np.zeros(X.shape[1], dtype=np.int64)
-    for _, raw in value_blocks(X):
-        team.run(find_missing, raw, has_missing)
-    return has_missing
 
 
 def apply_cuts(
@@ -206,25 +160,37 @@ def apply_cuts(
     has_missing: np.ndarray,
     *,
     by_columns: bool = True,
-    allocate: Allocate = empty_layout,
-    tell: Callable[[int], None] = ignore_progress,
+    allocate: Allocate | None = None,
+    tell: Callable[[int], None] | None = None,
 ) -> TrainingBins:
     """Bin values by given cuts; as uint8 where all bins fit, else uint16.
 
     With ``by_columns=False`` the columns have no rows, which takes half the memory. `allocate`
-    makes the two layouts. After each block of rows `tell` is called with their number.
+    makes the two layouts; without it they are in memory. After each block of rows `tell` is called
+    with their number.
     """
+    n_samples, n_features = X.shape
     n_cells = np.diff(cuts.starts) + 1 + has_missing
     dtype = np.uint8 if n_cells.max() <= 256 else np.uint16
-    n_samples, n_features = X.shape
-    rows = allocate("rows", (n_samples, n_features), dtype)
-    columns = allocate("columns", (n_features, n_samples if by_columns else 0), dtype)
+    shapes = {"rows": (n_samples, n_features), "columns": (n_features, n_samples * by_columns)}
+    rows, columns = (
+        np.empty(shape, dtype) if allocate is None else allocate(layout, shape, dtype)
+        for layout, shape in shapes.items()
+    )
     matrix = lay_out_cells(rows, columns, cuts, has_missing)
+
+    # categories have no cuts here: their codes are their bins, and they may be many
+    n_cuts = np.where(cuts.n_categories > 0, 0, np.diff(cuts.starts))
+    lengths, shifts = table_sizes(n_cuts)
+    tables = np.full((n_features, lengths.max()), np.nan, dtype=X.dtype)
+    thresholds = rounded_up(cuts.cuts) if X.dtype == np.float32 else cuts.cuts
+    for table, first, n_own in zip(tables, cuts.starts[:-1], n_cuts, strict=True):
+        table[:n_own] = thresholds[first : first + n_own]
+
     shape = (team.size, _BLOCK_ROWS + 8 * FAR_APART)
-    scratch = BinScratch(np.zeros(shape, dtype=X.dtype), np.empty(shape, dtype=dtype))
-    tables = _cut_tables(cuts, X.dtype)
+    task = BinningTask(tables, shifts, np.zeros(shape, X.dtype), np.empty(shape, dtype))
     for block, raw in value_blocks(X, tell):
-        team.run(fill_bins, raw, block.start, tables, scratch, matrix)
+        team.run(fill_bins, raw, block.start, task, matrix)
     return matrix._replace(rows=read_only(rows), columns=read_only(columns))
 
 
@@ -250,13 +216,6 @@ def cell_of_bin(place, bin_):
     return place.first_cell + bin_ - (place.is_shared & np.int64(place.zero_bin < bin_))
 
 
-def separate_columns(n_bins: np.ndarray) -> Bundles:
-    """Return bundles of one feature each; `n_bins` includes the bin of missing values."""
-    n_features = len(n_bins)
-    first_cell = np.zeros(n_features, dtype=np.int64)
-    return Bundles(np.arange(n_features), np.ones(n_features, dtype=bool), first_cell, n_bins)
-
-
 def lay_out_cells(
     rows: np.ndarray,
     columns: np.ndarray,
@@ -269,30 +228,28 @@ def lay_out_cells(
     Without bundles each feature has its own column of bins.
     """
     n_bins = np.diff(cuts.starts) + 1
-    bundles = bundles or separate_columns(n_bins + has_missing)
+    n_features, n_cells = len(n_bins), n_bins + has_missing
+    if bundles is None:
+        is_alone, first_cell = np.ones(n_features, bool), np.zeros(n_features, np.int64)
+        bundles = Bundles(np.arange(n_features), is_alone, first_cell, n_cells)
     cell_starts = np.concatenate([[0], np.cumsum(bundles.n_cells)])
-    places = records(len(n_bins), PLACE_DTYPE)
+    places = records(n_features, PLACE_DTYPE)
     places.column = bundles.column
     places.first_cell = cell_starts[bundles.column] + bundles.first_cell
     places.zero_bin, places.is_shared = zero_bins(cuts), ~bundles.is_alone
+    ends = np.cumsum(n_bins)[has_missing == 1]  # behind these bins is the one of missing values
     return TrainingBins(
         rows=rows,
         columns=columns,
         cell_starts=cell_starts,
         places=places,
-        bin_starts=np.concatenate([[0], np.cumsum(n_bins + has_missing)]),
+        bin_starts=np.concatenate([[0], np.cumsum(n_cells)]),
         has_missing=has_missing,
-        lower=_with_missing(cuts.lower, n_bins, has_missing),
-        upper=_with_missing(cuts.upper, n_bins, has_missing),
+        lower=np.insert(cuts.lower, ends, np.nan),
+        upper=np.insert(cuts.upper, ends, np.nan),
         # a copy: it may be a memory map, and kernels know it as writable
         n_categories=np.array(cuts.n_categories),
     )
-
-
-def _with_missing(values: np.ndarray, n_bins: np.ndarray, has_missing: np.ndarray) -> np.ndarray:
-    """Put NaN, for missing values, behind the values of the bins of each feature that has some."""
-    ends = np.cumsum(n_bins)
-    return np.insert(values, ends[has_missing == 1], np.nan)
 
 
 def zero_bins(cuts: BinCuts) -> np.ndarray:

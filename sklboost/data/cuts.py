@@ -6,14 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklboost.data.raw_values import (
-    Values,
-    categories_of,
-    column_blocks,
-    ignore_progress,
-    row_blocks,
-    value_blocks,
-)
+from sklboost.data.raw_values import Values, column_blocks, row_blocks, value_blocks
 from sklboost.data.sparse_table import Entries, SparseTable
 from sklboost.engine.compiling import inlined, kernel
 from sklboost.engine.elementary import mix_bits
@@ -48,17 +41,10 @@ def midpoint(below, above):
 def divide_values(ordered, weight, absent, sizes, distinct, bins):
     """Divide the values of one feature into bins; return how many there are.
 
-    Parameters
-    ----------
-    ordered, weight, absent
-        As for :func:`distinct_values`.
-    sizes : tuple of int
-        So many distinct values may have a bin each; if there are more, so many bins.
-    distinct : ndarray of float64, shape (2, n + 1)
-        Scratch.
-    bins : ndarray of float64, shape (3, max(sizes))
-        Filled with the smallest and the largest value of each bin, and the cut between it and the
-        next.
+    The first of `sizes` is how many distinct values may have a bin each; of more there are so many
+    bins as the second says. `bins`, (3, max(sizes)), is filled with the smallest and the largest
+    value of each, and the cut between it and the next; `distinct`, (2, n + 1), is scratch. The
+    other arguments are as for :func:`distinct_values`.
     """
     values, mass = distinct
     n_bins, total = distinct_values(ordered, weight, absent, values, mass)
@@ -75,20 +61,11 @@ def divide_values(ordered, weight, absent, sizes, distinct, bins):
 
 @inlined
 def distinct_values(ordered, weight, absent, values, mass):
-    """List the distinct values of an increasing array and their weights.
+    """Fill `values` and `mass` with the distinct values of an increasing array and their weights.
 
-    Returns how many there are, and the sum of the weights.
-
-    Parameters
-    ----------
-    ordered : ndarray of float32 or float64, shape (n,)
-        NaN, at the end, is left out.
-    weight : ndarray of float64, shape (n,) or (0,)
-        In the same order, of :func:`exact_weights`: their sums are exact. Empty: all 1.
-    absent : float
-        The weight of the zeros that are not stored; then no others are.
-    values, mass : ndarray of float64, shape (n + 1,)
-        Filled from the front.
+    Returns how many there are, and the sum of the weights. NaN, at the end, is left out. Weights
+    are those of :func:`exact_weights`, so their sums are exact; without any, each value counts 1.
+    `absent` is the weight of the zeros that are not stored; then no others are.
     """
     # what is added to stays in registers
     n_distinct, last, last_mass, total = 0, np.nan, 0.0, absent
@@ -140,17 +117,8 @@ def merge_values(values, mass, total, n_bins, lower, upper):
 
     Values heavier than a fair share have bins of their own (but for a few light ones before them),
     the others divide the rest evenly: a bin is closed where its weight is nearest its share of what
-    is left.
-
-    Parameters
-    ----------
-    values, mass : ndarray of float64, shape (n,)
-        Increasing distinct values and their weights.
-    total : float
-        The sum of the weights.
-    n_bins : int
-    lower, upper : ndarray of float64, shape (n_bins,)
-        Filled with the smallest and largest value of each bin.
+    is left. `values` are increasing, `mass` has their weights and `total` the sum; `lower` and
+    `upper` are filled with the smallest and largest value of each bin.
     """
     room = _TIE * total / n_bins
     heavy, light_left, n_heavy = fair_share(mass, total, n_bins, room)
@@ -209,20 +177,10 @@ def heaviest_first(masses: np.ndarray) -> np.ndarray:
 def cut_feature(
     values: np.ndarray, weight: np.ndarray, absent: float, max_bin: int, missing: bool
 ) -> FeatureCuts:
-    """Find the cuts of one feature.
+    """Find the cuts of one feature, whose values may have NaN.
 
-    Parameters
-    ----------
-    values : ndarray of float32 or float64, shape (n,)
-        NaN is left out.
-    weight : ndarray of float64, shape (n,) or (0,)
-    absent : float
-        The weight of the zeros that are not stored, see :func:`distinct_values`.
-    max_bin : int
-        At most so many distinct values become bins; otherwise there are `max_bin` bins, the one
-        for missing values counted.
-    missing : bool
-        Whether the feature has missing values.
+    At most `max_bin` distinct values become a bin each; otherwise there are `max_bin` bins, the one
+    for missing values counted. `weight` and `absent` are as for :func:`distinct_values`.
     """
     if len(weight) == 0:
         ordered = sort_floats(values)
@@ -238,12 +196,6 @@ def cut_feature(
         return FeatureCuts(np.empty(0), nothing, nothing)
     lower, upper, cuts = bins[:, :n_bins].copy()
     return FeatureCuts(cuts[:-1], lower, upper)
-
-
-def cut_categories(n_categories: int) -> FeatureCuts:
-    """Return cuts halfway between neighbouring codes, so that a bin is a code."""
-    codes = np.arange(n_categories, dtype=np.float64)
-    return FeatureCuts(codes[1:] - 0.5, codes, codes)
 
 
 SAMPLE_ROWS = 200_000
@@ -277,8 +229,11 @@ def rows_to_look_at(n_samples: int) -> np.ndarray:
 
 
 @kernel
-def find_missing(team, raw, has_missing):
-    """Set ``has_missing[feature]`` to 1 where a value is NaN; each member looks at a share."""
+def look_at(team, raw, rows, first, has_missing, sample):
+    """Set ``has_missing[feature]`` to 1 where a value is NaN, and copy the values of some rows.
+
+    Those of row ``rows[i]`` go to ``sample[:, first + i]``. Each member looks at a share.
+    """
     if not assemble(team):
         return
     start, stop = share(team, raw.n_samples)
@@ -290,13 +245,6 @@ def find_missing(team, raw, has_missing):
                 n_missing += value != value
             if n_missing > 0:
                 has_missing[feature] = 1  # all who write here write 1
-
-
-@kernel
-def copy_rows(team, raw, rows, first, sample):
-    """Fill ``sample[feature, first + i]`` with the values of row ``rows[i]``; each a share."""
-    if not assemble(team):
-        return
     start, stop = share(team, len(rows))
     for position in range(start, stop):
         of_row = rows[position] * raw.row_step
@@ -305,36 +253,21 @@ def copy_rows(team, raw, rows, first, sample):
 
 
 def survey(
-    team: ThreadTeam,
-    X: Values,
-    rows: np.ndarray,
-    tell: Callable[[int], None] = ignore_progress,
+    team: ThreadTeam, X: Values, rows: np.ndarray, tell: Callable[[int], None] | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Look at all values once, block by block.
+    """Look at all values once, block by block: which are missing, and those of a sample.
 
-    Parameters
-    ----------
-    team : ThreadTeam
-    X : ndarray of float32 or float64, or table; shape (n_samples, n_features)
-    rows : ndarray of int64, shape (n_chosen,)
-        The rows of the sample, increasing.
-    tell : callable, optional
-        Called with the number of rows after each block of them.
-
-    Returns
-    -------
-    has_missing : ndarray of int64, shape (n_features,)
-        1 where a feature has missing values, in any row.
-    sample : ndarray of float32 or float64, shape (n_features, n_chosen)
-        The values of the sample.
+    The first result is 1 where a feature has a missing value in any row, int64; the second has the
+    values of `rows`, increasing numbers, shape (n_features, n_chosen). `tell` is called with the
+    number of rows after each block of them.
     """
     n_features = X.shape[1]
     has_missing = np.zeros(n_features, dtype=np.int64)
     sample = np.empty((n_features, len(rows)), dtype=X.dtype)
     for block, raw in value_blocks(X, tell):
-        team.run(find_missing, raw, has_missing)
         first, stop = np.searchsorted(rows, (block.start, block.stop))
-        team.run(copy_rows, raw, rows[first:stop] - block.start, int(first), sample)
+        chosen = rows[first:stop] - block.start
+        team.run(look_at, raw, chosen, int(first), has_missing, sample)
     return has_missing, sample
 
 
@@ -343,43 +276,31 @@ def find_cuts(
     X: Values,
     weight: np.ndarray,
     max_bin: int,
-    tell: Callable[[int], None] = ignore_progress,
+    tell: Callable[[int], None] | None = None,
 ) -> tuple[BinCuts, np.ndarray]:
-    """Find the cuts of every feature, and which features have missing values.
+    """Find the cuts of every feature, and which features have missing values, 1 or 0.
 
-    Parameters
-    ----------
-    team : ThreadTeam
-    X : ndarray of float32 or float64, or table; shape (n_samples, n_features)
-    weight : ndarray of float64, shape (n_samples,) or (0,)
-        Positive. Empty: all 1.
-    max_bin : int
-        Of numbers; each category has a bin.
-    tell : callable, optional
-        Called with the number of rows after each block of them that was read; the entries of a
-        SparseTable are not read in blocks.
-
-    Returns
-    -------
-    cuts : BinCuts
-    has_missing : ndarray of int64, shape (n_features,)
-        1 where a feature has missing values, in any row.
+    `weight`, shape (n_samples,) or (0,), is positive. Numbers have at most `max_bin` bins, each
+    category has one. `tell` is called with the number of rows after each block of them that was
+    read; the entries of a SparseTable are not read in blocks.
     """
     if isinstance(X, SparseTable):
         return find_entry_cuts(team, X.by_feature(), len(X), weight, max_bin)
     rows = rows_to_look_at(len(X))
     has_missing, sample = survey(team, X, rows, tell)
-    weight = exact_weights(weight)
-    sample_weight = weight[rows] if len(weight) else weight
-
-    def in_sample(feature: int) -> WeightedValues:
-        return sample[feature], sample_weight, 0.0
-
-    def in_all(features: list[int]) -> Select:
-        return weigh_few(team, X, features, weight).__getitem__
-
-    whole = in_all if len(rows) < len(X) else None
-    return cut_all(team, in_sample, whole, has_missing, categories_of(X), max_bin), has_missing
+    sample_weight = weight
+    if len(weight) > 0:
+        weight = exact_weights(weight)
+        sample_weight = weight[rows]
+    cuts = cut_all(
+        team,
+        lambda feature: (sample[feature], sample_weight, 0.0),
+        None if len(rows) == len(X) else lambda few: weigh_few(team, X, few, weight).__getitem__,
+        has_missing,
+        np.zeros(X.shape[1], np.int64) if isinstance(X, np.ndarray) else X.n_categories,
+        max_bin,
+    )
+    return cuts, has_missing
 
 
 def find_entry_cuts(
@@ -392,27 +313,32 @@ def find_entry_cuts(
     is_part, sampled = len(sample) < n_samples, np.zeros(n_samples, dtype=bool)
     sampled[sample] = True
     weight = exact_weights(weight)
-    total = _total(weight, n_samples)
-    total_of_sample = _total(weight[sampled] if len(weight) else weight, len(sample))
 
-    def select(feature: int, is_sample: bool) -> WeightedValues:
+    def total(weight: np.ndarray, n_rows: int) -> float:
+        return float(weight.sum()) if len(weight) else float(n_rows)
+
+    total_of_all = total(weight, n_samples)
+    total_of_sample = total(weight[sampled] if len(weight) else weight, len(sample))
+
+    def select(feature: int, is_sample: bool = False) -> WeightedValues:
         stored = slice(entries.starts[feature], entries.starts[feature + 1])
         rows, values = entries.numbers[stored], entries.values[stored]
         if is_sample:
             chosen = sampled[rows]
             rows, values = rows[chosen], values[chosen]
         of_rows = weight[rows] if len(weight) else weight
-        absent = (total_of_sample if is_sample else total) - _total(of_rows, len(rows))
+        absent = (total_of_sample if is_sample else total_of_all) - total(of_rows, len(rows))
         return values, of_rows, absent
 
-    def in_sample(feature: int) -> WeightedValues:
-        return select(feature, is_part)
-
-    def in_all(features: list[int]) -> Select:
-        return lambda feature: select(feature, False)
-
-    n_categories, whole = np.zeros_like(has_missing), in_all if is_part else None
-    return cut_all(team, in_sample, whole, has_missing, n_categories, max_bin), has_missing
+    cuts = cut_all(
+        team,
+        lambda feature: select(feature, is_part),
+        (lambda few: select) if is_part else None,
+        has_missing,
+        np.zeros_like(has_missing),
+        max_bin,
+    )
+    return cuts, has_missing
 
 
 def weigh_few(
@@ -424,29 +350,21 @@ def weigh_few(
     all features; tables are columns, and read one by one. `weight` is exact.
     """
     found: list[list[WeightedValues]] = [[] for _ in features]
-    blocks = row_blocks(len(X)) if isinstance(X, np.ndarray) else [slice(0, len(X))]
-    for rows in blocks:
+
+    def weigh_features(team: Team, part: Values, weight: np.ndarray) -> None:
+        if not assemble(team):
+            return
+        while (place := next_task(team, 0, len(features))) < len(features):
+            found[place].append(weigh_distinct(part, features[place], weight))
+
+    for rows in row_blocks(len(X)) if isinstance(X, np.ndarray) else [slice(0, len(X))]:
         part = X[rows] if isinstance(X, np.ndarray) else X
-        team.run(_weigh_features, part, features, weight[rows], found)
+        team.run(weigh_features, part, weight[rows])
     joined = {}
     for feature, parts in zip(features, found, strict=True):
         values, masses, _ = zip(*parts, strict=True)
         joined[feature] = (np.concatenate(values), np.concatenate(masses), 0.0)
     return joined
-
-
-def _weigh_features(
-    team: Team,
-    X: Values,
-    features: list[int],
-    weight: np.ndarray,
-    found: list[list[WeightedValues]],
-) -> None:
-    """Add to `found` what a block has; each member of the team takes one feature after another."""
-    if not assemble(team):
-        return
-    while (place := next_task(team, 0, len(features))) < len(features):
-        found[place].append(weigh_distinct(X, features[place], weight))
 
 
 def weigh_distinct(X: Values, feature: int, weight: np.ndarray) -> WeightedValues:
@@ -469,64 +387,40 @@ def weigh_distinct(X: Values, feature: int, weight: np.ndarray) -> WeightedValue
     return np.concatenate(found), np.concatenate(masses), 0.0
 
 
-def _total(weight: np.ndarray, n_rows: int) -> float:
-    return float(weight.sum()) if len(weight) else float(n_rows)
-
-
 def cut_all(
     team: ThreadTeam,
-    in_sample: Select,
+    in_sample: Select,  # called from several threads
+    # is given features, and returns what gives their values in all rows; None: the sample has all
     whole: Callable[[list[int]], Select] | None,
     has_missing: np.ndarray,
     n_categories: np.ndarray,
     max_bin: int,
 ) -> BinCuts:
-    """Find the cuts of every feature, and put them behind one another.
-
-    Parameters
-    ----------
-    team : ThreadTeam
-    in_sample : callable
-        Returns the values of a feature in the sample; called from several threads.
-    whole : callable or None
-        Is given features, and returns what gives their values in all rows. None: the sample has
-        all rows.
-    has_missing, n_categories : ndarray of int64, shape (n_features,)
-    max_bin : int
-    """
+    """Find the cuts of every feature, and put them behind one another."""
     found: list[FeatureCuts] = [None] * len(n_categories)  # type: ignore[list-item]
-    everything = list(range(len(found)))
-    team.run(_cut_features, in_sample, everything, has_missing, n_categories, int(max_bin), found)
+
+    def cut_features(team: Team, select: Select, features: list[int]) -> None:
+        if not assemble(team):
+            return
+        while (place := next_task(team, 0, len(features))) < len(features):
+            feature = features[place]
+            if n_categories[feature] > 0:  # a bin is a code
+                codes = np.arange(n_categories[feature], dtype=np.float64)
+                found[feature] = FeatureCuts(codes[1:] - 0.5, codes, codes)
+            else:
+                is_missing = bool(has_missing[feature])
+                found[feature] = cut_feature(*select(feature), int(max_bin), is_missing)
+
+    team.run(cut_features, in_sample, list(range(len(found))))
     if whole is not None:
         # few values: a rare one may not be in the sample, and each is to have a bin of its own
-        few = [i for i in everything if n_categories[i] == 0 and _are_single(found[i])]
-        team.run(_cut_features, whole(few), few, has_missing, n_categories, int(max_bin), found)
+        few = [
+            feature
+            for feature, own in enumerate(found)
+            if n_categories[feature] == 0 and (own.lower == own.upper).all()
+        ]
+        team.run(cut_features, whole(few), few)
     starts = np.zeros(len(found) + 1, dtype=np.int64)
     np.cumsum([len(feature.cuts) for feature in found], out=starts[1:])
     cuts, lower, upper = map(np.concatenate, zip(*found, strict=True))
     return BinCuts(cuts, starts, lower, upper, n_categories)
-
-
-def _are_single(cuts: FeatureCuts) -> bool:
-    """Whether every bin has one value."""
-    return bool((cuts.lower == cuts.upper).all())
-
-
-def _cut_features(
-    team: Team,
-    select: Select,
-    features: list[int],
-    has_missing: np.ndarray,
-    n_categories: np.ndarray,
-    max_bin: int,
-    found: list[FeatureCuts],
-) -> None:
-    """Fill `found` for some features; each member of the team takes one after another."""
-    if not assemble(team):
-        return
-    while (place := next_task(team, 0, len(features))) < len(features):
-        feature = features[place]
-        if n_categories[feature] > 0:
-            found[feature] = cut_categories(int(n_categories[feature]))
-        else:
-            found[feature] = cut_feature(*select(feature), max_bin, bool(has_missing[feature]))

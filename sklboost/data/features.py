@@ -33,7 +33,6 @@ from sklboost.data.raw_values import (
     IN_MEMORY,
     RawMatrix,
     RowArrays,
-    categories_of,
     raw_matrix,
     read_only,
     value_blocks,
@@ -98,14 +97,8 @@ def training_bins(
 ) -> tuple[TrainingBins, BinCuts]:
     """Return the bins of the training rows in both layouts, and how values become bins.
 
-    Parameters
-    ----------
-    team : ThreadTeam
-    X : ndarray of float32 or float64, Table, SparseTable or BinnedMatrix; (n_samples, n_features)
-    weight : ndarray of float64, shape (n_samples,) or (0,)
-        Positive weights of the rows, which decide on the cuts of raw values. Empty: all 1.
-    max_bin : int
-        For raw values, 2 to 65,535; a BinnedMatrix has its own.
+    The positive weights of the rows, (n_samples,) or (0,), and `max_bin` decide on the cuts of raw
+    values; a BinnedMatrix has its own.
     """
     if isinstance(X, RemoteFeatures):
         raise TypeError("X is a Dask collection, which this does not take yet: pass X.compute()")
@@ -190,10 +183,7 @@ def value_array(X: np.ndarray | Table | SparseTable) -> np.ndarray:
 def join_rows(X: Features | RemoteFeatures, other: Features) -> Features | RemoteFeatures:
     """Return the rows of `X` and behind them those of `other`, the same features: a copy of both.
 
-    Raises
-    ------
-    ValueError
-        If only one of them is a BinnedMatrix, or sparse.
+    ValueError if only one of them is a BinnedMatrix, or sparse.
     """
     if isinstance(X, RemoteFeatures):
         local: Any = other  # no bins: a fit on a cluster has values
@@ -265,7 +255,8 @@ def shared_bins(
 
 def _digest(X: np.ndarray | Table, weight: np.ndarray, max_bin: int) -> bytes:
     """Return the digest of all that bins depend on, and of the order in which values lie."""
-    facts = (X.shape, X.dtype.str, categories_of(X).tolist(), len(weight), int(max_bin))
+    categories = X.n_categories.tolist() if isinstance(X, Table) else None
+    facts = (X.shape, X.dtype.str, categories, len(weight), int(max_bin))
     digest = sha256(repr(facts).encode())
     for _, raw in value_blocks(X):
         digest.update(repr(raw[1:]).encode())

@@ -353,8 +353,9 @@ def as_files(given: Any, folder: Path | None, names: Sequence[str]) -> Iterator[
     The latter lie in `folder`, or where the system keeps such files, and are removed in the end.
     ValueError if a lazy frame has not all columns of these names: before anything is computed.
     """
-    is_dask = dask_kind(given) == "DataFrame"
-    if not is_dask and not _is_polars(given):
+    is_dask, kind = dask_kind(given) == "DataFrame", type(given)
+    is_polars = kind.__name__ == "LazyFrame" and kind.__module__.partition(".")[0] == "polars"
+    if not is_dask and not is_polars:
         yield given
         return
     known = list(map(str, given.columns)) if is_dask else given.collect_schema().names()
@@ -369,11 +370,6 @@ def as_files(given: Any, folder: Path | None, names: Sequence[str]) -> Iterator[
         else:
             given.sink_parquet(f"{files}/0.parquet", row_group_size=_GROUP_ROWS)
         yield files
-
-
-def _is_polars(given: Any) -> bool:
-    kind = type(given)
-    return kind.__name__ == "LazyFrame" and kind.__module__.partition(".")[0] == "polars"
 
 
 def _write_partitions(frame: Any, folder: Path) -> None:

@@ -17,15 +17,9 @@ _WRITTEN_AT_ONCE = 2**20
 
 @dataclass(frozen=True)
 class RowArrays:
-    """Makes arrays that have something for each row.
+    """Makes arrays that have something for each row."""
 
-    Attributes
-    ----------
-    folder : Path or None
-        Where their files are. None: they are in memory.
-    """
-
-    folder: Path | None = None
+    folder: Path | None = None  # where their files are; None: they are in memory
 
     @property
     def are_on_disk(self) -> bool:
@@ -176,27 +170,24 @@ class BlockTable(Protocol):
 Values = np.ndarray | BlockTable
 
 
-def ignore_progress(n_rows: int) -> None:
-    """Take no notice."""
-
-
 def value_blocks(
-    X: Values, tell: Callable[[int], None] = ignore_progress
+    X: Values, tell: Callable[[int], None] | None = None
 ) -> Iterator[tuple[slice, RawMatrix]]:
     """Yield ranges of rows and their values, which the next block may overwrite.
 
     After each block `tell` is called with the number of its rows.
     """
-    for rows, values in _array_blocks(X) if isinstance(X, np.ndarray) else X.blocks():
+    if isinstance(X, np.ndarray):
+        n_rows = max(1, ARRAY_BLOCK_VALUES // max(1, X.shape[1]))
+        starts = range(0, max(1, len(X)), n_rows)  # of an empty array there is a block, too
+        ranges = (slice(start, min(start + n_rows, len(X))) for start in starts)
+        blocks: Iterator[tuple[slice, np.ndarray]] = ((rows, X[rows]) for rows in ranges)
+    else:
+        blocks = X.blocks()
+    for rows, values in blocks:
         yield rows, raw_matrix(values)
-        tell(rows.stop - rows.start)
-
-
-def _array_blocks(X: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
-    n_rows = max(1, ARRAY_BLOCK_VALUES // max(1, X.shape[1]))
-    for start in range(0, max(1, len(X)), n_rows):  # of an empty array there is a block, too
-        rows = slice(start, min(start + n_rows, len(X)))
-        yield rows, X[rows]
+        if tell is not None:
+            tell(rows.stop - rows.start)
 
 
 def value_column(X: Values, feature: int) -> np.ndarray:
@@ -212,8 +203,3 @@ def column_blocks(X: Values, feature: int) -> Iterator[np.ndarray]:
         yield from (X[rows, feature] for rows in row_blocks(len(X)))
     else:
         yield from X.column_blocks(feature)
-
-
-def categories_of(X: Values) -> np.ndarray:
-    """Return the number of categories of each feature, int64; 0 for numbers."""
-    return np.zeros(X.shape[1], np.int64) if isinstance(X, np.ndarray) else X.n_categories

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.sparse import csr_array, issparse, vstack
+from scipy.sparse import csr_array, vstack
 
 from sklboost.data.raw_values import read_only
 from sklboost.data.table import BLOCK_VALUES, LARGEST_EXACT
@@ -145,8 +145,8 @@ def sparse_table(X: Any) -> SparseTable:
 
 
 def check_exact(X: Any) -> None:
-    """Raise ValueError if `X` is sparse and has an integer that float64 has not."""
-    if not issparse(X) or X.dtype.kind not in "iu" or X.dtype.itemsize < 8 or X.nnz == 0:
+    """Raise ValueError if a sparse matrix has an integer that float64 has not."""
+    if X.dtype.kind not in "iu" or X.dtype.itemsize < 8 or X.nnz == 0:
         return
     values = X.tocoo().data
     largest = max(int(values.max()), -int(values.min()))

@@ -22,7 +22,7 @@ from sklboost.displays.figures import (
     literal,
 )
 from sklboost.estimators.input.arguments import row_weights
-from sklboost.estimators.input.targets import read_targets
+from sklboost.estimators.input.targets import RegressionTargets
 from sklboost.estimators.parameters.rules import integer, one_of
 
 _KINDS = one_of("coverage", "pit")
@@ -183,7 +183,7 @@ class CalibrationDisplay(Display):
             raise ValueError(f"kind={kind!r}, bins={bins!r}: neither can be None")
         check_value("kind", kind, _KINDS)
         check_value("bins", bins, _BINS)
-        targets = read_targets(y, "y", numeric=True).astype(np.float64)
+        targets = RegressionTargets.read(y, "y").astype(np.float64)
         check_consistent_length(targets, np.ravel(distribution.mean()))
         upper = np.asarray(distribution.cdf(targets), dtype=np.float64)
         chance = distribution.pmf(targets) if hasattr(distribution, "pmf") else 0.0

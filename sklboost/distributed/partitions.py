@@ -210,7 +210,8 @@ def look_at(partition: Any) -> Facts:
     n_rows, n_columns = partition.shape
     table = None if issparse(partition) else adapter_for(partition)
     if table is None:
-        check_exact(partition)
+        if issparse(partition):
+            check_exact(partition)
         dtypes = (str(partition.dtype),) * n_columns
         return Facts(n_rows, n_columns, None, dtypes, frozenset(), issparse(partition))
     columns = [table.column(i) for i in range(n_columns)]

@@ -7,7 +7,7 @@ from sklearn.utils import check_consistent_length
 
 from sklboost.data.frames import read_values
 from sklboost.estimators.input.arguments import row_weights
-from sklboost.estimators.input.targets import DistributionTargets, read_targets
+from sklboost.estimators.input.targets import DistributionTargets
 from sklboost.estimators.parameters.docstrings import documented
 from sklboost.estimators.parameters.kinds import DistributionParameters
 from sklboost.estimators.parameters.rules import is_finite
@@ -175,7 +175,7 @@ class XGBDistributionLite(DistributionParameters, XGBRegressorLite):
             is not R², which is ``sklearn.metrics.r2_score(y, model.predict(X))``.
         """
         fitted, raw_score = self._scored(X)
-        y = read_targets(y, "y", numeric=True).astype(np.float64)
+        y = DistributionTargets.read(y, "y").astype(np.float64)
         targets = fitted.targets.encode(y, "y")
         check_consistent_length(raw_score.T, targets)
         fitted.loss.check_targets(targets, "y")

@@ -8,7 +8,7 @@ from sklearn.utils import check_consistent_length
 
 from sklboost.estimators.base import BaseBooster
 from sklboost.estimators.input.arguments import row_weights, score_arguments
-from sklboost.estimators.input.targets import check_columns, has_columns, read_targets
+from sklboost.estimators.input.targets import RegressionTargets, check_columns
 from sklboost.estimators.parameters.boosters import RegressorParameters
 from sklboost.estimators.parameters.docstrings import documented
 from sklboost.estimators.predict.by_partitions import from_raw_scores
@@ -68,9 +68,9 @@ class XGBRegressorLite(RegressorParameters, RegressorMixin, BaseBooster):
         """
         y, sample_weight = score_arguments(y, sample_weight, numeric=True)
         fitted = self._fitted
-        if fitted.loss.d2 is None and not has_columns(y):
+        if fitted.loss.d2 is None and (np.ndim(y) < 2 or y.shape[1] == 1):
             return super().score(X, y, sample_weight)
-        y, prediction = read_targets(y, "y", numeric=True), self.predict(X)
+        y, prediction = RegressionTargets.read(y, "y"), self.predict(X)
         check_columns(y, fitted.targets.size, "y")
         check_consistent_length(prediction, y)
         weight = np.empty(0) if sample_weight is None else row_weights(sample_weight, prediction)

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from sklboost.data.binning import rank_values, rounded_up, shifts_of, table_length
+from sklboost.data.binning import rank_values, rounded_up, table_sizes
 from sklboost.tree.predict.assembly import round_up
 
 inf, nan = np.inf, np.nan
@@ -12,13 +12,13 @@ MANY = [256, 257, 511, 512, 4095, 4096, 10_000]
 def ranks_of(values, thresholds, missing_rank=0, dtype=np.uint8, more_room=0):
     """Rank values, as many as there are, in a table of these thresholds."""
     n_thresholds = len(thresholds)
-    table = np.full(table_length(n_thresholds) + more_room, nan, dtype=values.dtype)
+    length, shift = map(int, table_sizes(np.array(n_thresholds)))
+    table = np.full(length + more_room, nan, dtype=values.dtype)
     table[:n_thresholds] = thresholds
     padded = np.zeros(-(-len(values) // 64) * 64, dtype=values.dtype)
     padded[: len(values)] = values
     ranks = np.full(len(padded), 77, dtype=dtype)
-    shift = np.uint64(shifts_of(np.array([n_thresholds]))[0])
-    rank_values(padded, table, shift, dtype(missing_rank), ranks)
+    rank_values(padded, table, np.uint64(shift), dtype(missing_rank), ranks)
     return ranks[: len(values)]
 
 

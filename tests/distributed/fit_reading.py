@@ -6,7 +6,7 @@ from numpy.testing import assert_array_equal
 from sklboost.data.features import training_bins
 from sklboost.distributed.features import assemble
 from sklboost.engine.parallel import ThreadTeam
-from sklboost.estimators.input.arguments import FitArguments, computed
+from sklboost.estimators.input.arguments import FitArguments
 from sklboost.estimators.input.features import feature_settings
 from sklboost.estimators.input.rows import training_rows
 from sklboost.estimators.input.targets import RegressionTargets
@@ -20,8 +20,8 @@ def read(X, y=None, encodings=None, **given):
     y = np.arange(float(len(X))) if y is None else y
     return training_rows(
         X,
-        computed(y),
-        FitArguments(**given).computed(),
+        y,
+        FitArguments(**given),
         settings,
         kind=RegressionTargets,
         encodings=encodings,

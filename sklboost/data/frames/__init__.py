@@ -15,7 +15,8 @@ from scipy.sparse import issparse
 
 from sklboost.data.frames.adapter import ColumnAdapter, FrameAdapter
 from sklboost.data.frames.numpy_arrays import (
-    array_adapter,
+    PLAIN,
+    ArrayTable,
     array_of_list,
     column_of,
     list_adapter,
@@ -26,22 +27,23 @@ def adapter_for(X: Any) -> FrameAdapter | None:  # noqa: C901, a line or two a l
     """Return the columns of a frame of any library, an array of any dtype or a list of lists.
 
     None for plain 2-D arrays of float32 or float64, which need no adapter, and for what is not a
-    table of two dimensions.
-
-    Raises
-    ------
-    ValueError
-        For lists of lists that differ in length.
-    TypeError
-        For what has not been computed yet; for dicts and structured arrays, of which a
-        frame has to be made.
-    ImportError
-        For a frame of another library, if what reads it is not installed.
+    table of two dimensions. ValueError for lists of lists that differ in length; TypeError for what
+    has not been computed yet, and for dicts and structured arrays, of which a frame has to be made;
+    ImportError for a frame of another library, if what reads it is not installed.
     """
     if isinstance(X, FrameAdapter):
         return X
     if isinstance(X, np.ndarray):
-        return array_adapter(X)
+        if X.dtype.names is not None:
+            raise TypeError(
+                f"X is an array of records with the fields {list(X.dtype.names)}: make a frame of "
+                "it, pandas.DataFrame(X) say"
+            )
+        if X.ndim != 2 or isinstance(X, np.matrix):
+            return None
+        if isinstance(X, np.ma.MaskedArray):
+            return ArrayTable(np.asarray(X), np.ma.getmaskarray(X))
+        return None if X.dtype in PLAIN else ArrayTable(np.asarray(X))
     if _is_list(X):
         return list_adapter(_parts(X))
     if isinstance(X, Mapping) and not issparse(X):  # one of scipy's maps places to values
@@ -68,7 +70,7 @@ def adapter_for(X: Any) -> FrameAdapter | None:  # noqa: C901, a line or two a l
         return None
     found = _other_adapter(X)
     if found is None and hasattr(X, "__array__"):
-        return array_adapter(np.asanyarray(X))
+        return adapter_for(np.asanyarray(X))
     return found
 
 
@@ -82,31 +84,27 @@ def dask_kind(X: Any) -> str:
 
 
 def read_values(given: Any) -> tuple[Any, np.ndarray | None]:
-    """Read a column, or a table, of any library as one array: what is given beside features.
+    """Read a column, or a table, of any library as one array: what is given besides features.
 
-    Returns
-    -------
-    values : ndarray, shape (n_rows,) or (n_rows, n_columns)
-        Exactly what was given, in its dtype of NumPy: text is objects, but in lists, arrays and
-        series of polars, and what is of several types is, and decimals. Columns of a table have the
-        dtype that NumPy promotes theirs to. Plain arrays, and what is no data, are returned as they
-        are.
-    missing : ndarray of bool of that shape, or None
-        As `ColumnAdapter.values` returns it: NaN among floats is not marked.
-
-    Raises
-    ------
-    ValueError
-        For lists of lists that differ in length.
-    TypeError, ImportError
-        As :func:`adapter_for` does.
+    The array, (n_rows,) or (n_rows, n_columns), has exactly what was given, in its dtype of NumPy:
+    text is objects, but in lists, arrays and series of polars, and what is of several types is, and
+    decimals. Columns of a table have the dtype that NumPy promotes theirs to. Plain arrays, and
+    what is no data, are returned as they are. Missing values, a bool array of that shape or None,
+    are marked as by `ColumnAdapter.values`: NaN among floats is not. Errors are those of
+    :func:`adapter_for`.
     """
     if isinstance(given, ColumnAdapter):
         return given.values()
-    if _is_list(given):
-        given = array_of_list(_parts(given))
     if isinstance(given, np.ndarray):
-        return _array_values(given)
+        is_masked = isinstance(given, np.ma.MaskedArray)
+        if given.dtype.names is not None or not (is_masked or given.dtype.kind in "OTmM"):
+            return given, None
+        marked = np.ma.getmaskarray(given).ravel() if is_masked else None
+        values, missing = column_of(np.asarray(given).ravel(), marked).values()
+        missing = None if missing is None else missing.reshape(given.shape)
+        return values.reshape(given.shape), missing
+    if _is_list(given):
+        return read_values(array_of_list(_parts(given)))
     library = _library_of_column(_bases(given))
     if library:
         return _column(given, library).values()
@@ -114,7 +112,7 @@ def read_values(given: Any) -> tuple[Any, np.ndarray | None]:
     if table is not None:
         return _stacked(table)
     array = np.asanyarray(given)
-    return (given, None) if array.ndim == 0 else _array_values(array)
+    return (given, None) if array.ndim == 0 else read_values(array)
 
 
 def is_frame(given: Any) -> bool:
@@ -136,15 +134,6 @@ def _parts(given: Sequence[Any]) -> Sequence[Any]:
         return given
     read = map(read_values, given)
     return [np.ma.array(values, mask=False if none is None else none) for values, none in read]
-
-
-def _array_values(array: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
-    is_masked = isinstance(array, np.ma.MaskedArray)
-    if array.dtype.names is not None or not (is_masked or array.dtype.kind in "OTmM"):
-        return array, None
-    marked = np.ma.getmaskarray(array).ravel() if is_masked else None
-    values, missing = column_of(np.asarray(array).ravel(), marked).values()
-    return values.reshape(array.shape), None if missing is None else missing.reshape(array.shape)
 
 
 def _column(values: Any, library: str) -> ColumnAdapter:

@@ -28,6 +28,8 @@ _UNITS_OF_NO_LENGTH = ("Y", "M", "generic")
 # Known by name, so that nobody has to import pandas; the last is of numpy.ma.masked.
 _MISSING_VALUES = {"NAType", "NaTType", "MaskedConstant"}
 
+PLAIN = (np.dtype(np.float64), np.dtype(np.float32))  # dtypes that are taken as they are
+
 # --- tables
 
 
@@ -44,23 +46,9 @@ class ArrayTable(FrameAdapter):
 
     def matrix(self) -> np.ndarray | None:
         """Return the array itself if it is of floats."""
-        if self._marked is None and _is_plain(self._values):
+        if self._marked is None and self._values.dtype in PLAIN:
             return self._values
         return super().matrix()
-
-
-def array_adapter(X: np.ndarray) -> FrameAdapter | None:
-    """Read an array of two dimensions; None for any other, and for plain float arrays."""
-    if X.dtype.names is not None:
-        raise TypeError(
-            f"X is an array of records with the fields {list(X.dtype.names)}: make a frame of it, "
-            "pandas.DataFrame(X) say"
-        )
-    if X.ndim != 2 or isinstance(X, np.matrix):
-        return None
-    if isinstance(X, np.ma.MaskedArray):
-        return ArrayTable(np.asarray(X), np.ma.getmaskarray(X))
-    return None if _is_plain(X) else ArrayTable(np.asarray(X))
 
 
 def list_adapter(X: Sequence[Any]) -> FrameAdapter | None:
@@ -127,11 +115,6 @@ def _counted(length: int | None) -> str:
     if length is None:
         return "no length at all"
     return f"{length} value" if length == 1 else f"{length} values"
-
-
-def _is_plain(X: np.ndarray) -> bool:
-    """Whether `X` has one of the two dtypes that are taken as they are."""
-    return X.dtype == np.float64 or X.dtype == np.float32
 
 
 # --- columns

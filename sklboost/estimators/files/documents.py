@@ -399,7 +399,7 @@ def targets_document(targets: Targets) -> dict[str, Any]:
         spread = plain_number(targets.spread)
         return {"kind": "distribution", "distribution": targets.distribution, "spread": spread}
     if isinstance(targets, RegressionTargets):
-        return {"kind": "numbers", "n_targets": targets.n_targets}
+        return {"kind": "numbers", "n_targets": targets.size}
     if isinstance(targets, LabelTargets):
         return {"kind": "labels", "n_labels": targets.size, "dtype": targets.dtype.str}
     if targets.task == "ranking":

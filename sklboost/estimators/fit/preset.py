@@ -28,7 +28,7 @@ from sklboost.estimators.fit.fitting import (
 from sklboost.estimators.fit.holdout import divide, order_to_hold_out
 from sklboost.estimators.fit.reading import FitTask, stops_early
 from sklboost.estimators.input.arguments import seeds
-from sklboost.estimators.input.bins import Means, bin_checked
+from sklboost.estimators.input.bins import bin_checked
 from sklboost.estimators.input.features import feature_settings
 from sklboost.estimators.input.rows import Rows, weigh_classes
 from sklboost.estimators.input.user_warnings import warn_user
@@ -383,7 +383,7 @@ def _binned(data: FitTask) -> Any:
     if data.parameters.linear_tree or isinstance(X, BinnedMatrix) or is_large_if_dense:
         return X
     settings = feature_settings(data.features.estimator_name, data.parameters)
-    return bin_checked(X, weight, settings, None, None, Means(data.parameters.n_jobs, 0))
+    return bin_checked(X, weight, settings, None, None, data.parameters.n_jobs, 0)
 
 
 # --- the best values

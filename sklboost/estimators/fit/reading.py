@@ -19,7 +19,7 @@ from sklboost.data.features import RemoteFeatures
 from sklboost.data.frames import dask_kind
 from sklboost.engine.structs import FeatureRules, TreeParams
 from sklboost.estimators.fit.holdout import hold_out, lost_numbers
-from sklboost.estimators.input.arguments import FitArguments, computed, given_sets, seeds
+from sklboost.estimators.input.arguments import FitArguments, given_sets, seeds
 from sklboost.estimators.input.classes import ClassTargets, listed, places_among
 from sklboost.estimators.input.feature_names import (
     FittedFeatures,
@@ -197,12 +197,9 @@ def _read_data(  # noqa: C901, PLR0913, all that is given, one check after anoth
         plain = (Encoding(),) * continued.features.n_features
         encodings = plain if continued.encodings is None else continued.encodings
     settings = feature_settings(estimator_name, parameters)
-    arguments = arguments.computed()
     if dask_kind(X):
         _check_cluster_parameters(parameters)
-    rows, features = training_rows(
-        X, computed(y), arguments, settings, kind=kind, encodings=encodings
-    )
+    rows, features = training_rows(X, y, arguments, settings, kind=kind, encodings=encodings)
     targets: Targets = kind.learn(rows.y, rows.weight, parameters)
     if continued is not None:
         targets = targets.continuing(continued.targets, name)
@@ -222,6 +219,8 @@ def _read_data(  # noqa: C901, PLR0913, all that is given, one check after anoth
         raise ValueError(f"y has no {need}: there is nothing to learn from")
     validation = {}
     for given_set in given_sets(arguments):
+        if dask_kind(given_set.X):
+            given_set = given_set._replace(X=given_set.X.compute())
         own = validation_rows(given_set, features, settings, type(targets))
         if len(rows.margin) > 0 and len(own.margin) == 0:
             raise ValueError(

@@ -229,24 +229,6 @@ class FitArguments(NamedTuple):
         """Take them out of others by their names, as of the local variables of `fit`."""
         return cls(**{name: arguments[name] for name in cls._fields if name in arguments})
 
-    def computed(self) -> "FitArguments":
-        """Return the arguments with the values of Dask collections."""
-        return FitArguments(*map(computed, self))
-
-
-def computed(given: Any) -> Any:
-    """Return what was given, with the values of each Dask collection in it, lists of pairs too."""
-    if dask_kind(given):
-        return given.compute()
-    if isinstance(given, list | tuple) and any(map(_holds_collection, given)):
-        return [computed(part) for part in given]
-    return given
-
-
-def _holds_collection(given: Any) -> bool:
-    is_pair = isinstance(given, list | tuple) and len(given) == 2
-    return dask_kind(given) != "" or (is_pair and any(map(dask_kind, given)))
-
 
 class GivenSet(NamedTuple):
     """One set of validation rows, not checked yet."""

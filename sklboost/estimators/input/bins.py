@@ -1,9 +1,9 @@
 """Binning before the fit, once for many fits: tables, Parquet files, folders of bins."""
 
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.utils import check_array
@@ -21,11 +21,8 @@ from sklboost.data.binning import (
     VALUES_PER_THREAD,
     Allocate,
     apply_cuts,
-    empty_layout,
-    missing_features,
 )
-from sklboost.data.cuts import exact_weights, find_cuts
-from sklboost.data.encoding import Encoding
+from sklboost.data.cuts import exact_weights, find_cuts, survey
 from sklboost.data.frames.adapter import FrameAdapter, as_objects, check_names
 from sklboost.data.raw_values import Values
 from sklboost.data.sparse_table import SparseTable
@@ -164,15 +161,6 @@ def _read_binning(section: Section, n_features: int) -> Binning:
     return binning
 
 
-class Means(NamedTuple):
-    """With what bins are made."""
-
-    # the parameters
-    n_jobs: int | None
-    verbose: int
-    allocate: Allocate | None = None  # makes both layouts. None: there are only rows, in memory.
-
-
 @np.errstate(all="ignore")
 def bin_features(  # noqa: PLR0913, the arguments of users
     X: Any,
@@ -279,14 +267,11 @@ def bin_features(  # noqa: PLR0913, the arguments of users
         remedy = "pass X itself to fit, which"
         check_bins_are_small(X.shape, max_bin, f"{X!r}: bin_features", remedy)
     weight = np.empty(0) if sample_weight is None else row_weights(sample_weight, X)
-    checked, means = (X, weight, settings, names, encodings), Means(n_jobs, verbose)
+    checked = (X, weight, settings, names, encodings, n_jobs, verbose)
     if path is None:
-        return bin_checked(*checked, means)
-    from sklboost.data.binned_matrix import NewFolder
-
+        return bin_checked(*checked)
     with NewFolder(path) as folder:
-        made = bin_checked(*checked, means._replace(allocate=folder.array))
-        return finish_bins(folder, made.binning)
+        return finish_bins(folder, bin_checked(*checked, folder.array).binning)
 
 
 def checked_settings(
@@ -297,34 +282,36 @@ def checked_settings(
     return settings
 
 
-def bin_checked(
+def bin_checked(  # noqa: PLR0913, the arguments of two functions of users
     X: Values,
     weight: np.ndarray,
     settings: FeatureSettings,
     names: np.ndarray | None,
     encodings: Encodings,
-    means: Means,
+    n_jobs: int | None,
+    verbose: int,
+    allocate: Allocate | None = None,  # makes both layouts; None: there are only rows, in memory
 ) -> BinnedMatrix:
     """Bin checked values; weights, of shape (n_samples,) or (0,), decide on the cuts."""
     counted = X
     if len(weight) > 0 and not (weight > 0.0).all():
         # fit leaves rows of weight 0 out; here they need bins, but have no say in the cuts
         counted, weight = X[weight > 0.0], weight[weight > 0.0]
-    n_threads = n_threads_for(means.n_jobs, X.size, VALUES_PER_THREAD)
+    n_threads = n_threads_for(n_jobs, X.size, VALUES_PER_THREAD)
     n_threads = n_threads if X.size >= LEAST_SHARED_VALUES else 1
     # the cuts of sparse values come from the entries, which are not read row by row
     n_to_read = len(X) + (0 if isinstance(counted, SparseTable) else len(counted))
-    with ThreadTeam(n_threads) as team, ReadingProgress(n_to_read, means.verbose) as progress:
+    with ThreadTeam(n_threads) as team, ReadingProgress(n_to_read, verbose) as progress:
         cuts, has_missing = find_cuts(team, counted, weight, settings.max_bin, progress.advance)
         if counted is not X:
-            has_missing = missing_features(team, X)
+            has_missing, _ = survey(team, X, np.empty(0, np.int64))
         matrix = apply_cuts(
             team,
             X,
             cuts,
             has_missing,
-            by_columns=means.allocate is not None,
-            allocate=means.allocate or empty_layout,
+            by_columns=allocate is not None,
+            allocate=allocate,
             tell=progress.advance,
         )
     binning = Binning(
@@ -336,14 +323,6 @@ def bin_checked(
         missing=float(settings.missing),
     )
     return BinnedMatrix(matrix.rows, binning)
-
-
-class Parts(NamedTuple):
-    """The columns of the files, by what they are."""
-
-    features: "ParquetFiles"
-    targets: "ParquetFiles"
-    weight: "ParquetFiles | None"
 
 
 @np.errstate(all="ignore")
@@ -448,100 +427,65 @@ def bin_parquet(  # noqa: PLR0913, the arguments of users
         n_jobs,
         verbose,
     )
-    _check_columns(target, columns)
-    named = [*([target] if isinstance(target, str) else target), *(columns or ())]
-    named += [] if sample_weight is None else [sample_weight]
-    new_folder = nullcontext() if bins_path is None else _new_folder(bins_path)
-    with new_folder as folder, _as_files(path, folder, named) as paths:
-        parts = _open_files(paths, target, columns, sample_weight)
-        allocate = None if folder is None else folder.array
-        means = Means(n_jobs, verbose, allocate)
-        made = _bin_parts(parts, settings, means, is_one=isinstance(target, str))
-        if folder is None:
-            return made
-
-        finish_bins(folder, made[0].binning, ("targets", "weights")[: len(made) - 1])
-    return open_bins(bins_path)
-
-
-def _bin_parts(
-    parts: Parts, settings: FeatureSettings, means: Means, *, is_one: bool
-) -> tuple[Any, ...]:
-    """Return the bins, the targets, and the weights if there are any."""
-    from sklboost.data.parquet_files import BatchedTable, read_targets
-
-    files = parts.features
-    check_array(shape_of(files), estimator=settings.caller, **SHAPE_CHECKS)
-    check_number_of_rows(files)
-    y = read_targets(parts.targets, is_one=is_one, allocate=means.allocate)
-    weight = np.empty(0) if parts.weight is None else _read_weight(parts.weight, means)
-    encodings = _learn_encodings(files, settings, weight)
-    X = BatchedTable(files, encodings, settings.missing)
-    names = np.array(files.names, dtype=object)
-    binned = bin_checked(X, weight, settings, names, unless_plain(encodings), means)
-    return (binned, y) if parts.weight is None else (binned, y, weight)
-
-
-def _learn_encodings(
-    files: "ParquetFiles", settings: FeatureSettings, weight: np.ndarray
-) -> tuple[Encoding, ...]:
-    learnt_from = exact_weights(weight) if len(weight) > 0 else np.broadcast_to(1.0, files.n_rows)
-    return fit_encodings(files, settings, [learnt_from] * files.n_columns)
-
-
-def _check_columns(target: Any, columns: Any) -> None:
     if target is None:
         raise TypeError("target=None: it must be the name of a column, or a list of names")
     if isinstance(columns, str):
         raise TypeError(f"columns={columns!r}: it must be a list of names, or None for all columns")
     if not isinstance(target, str) and len(target) == 0:
         raise ValueError("target=[] is empty: it must be the name of a column, or a list of names")
-
-
-def _new_folder(path: Any) -> AbstractContextManager[Any]:
-    from sklboost.data.binned_matrix import NewFolder
-
-    return NewFolder(path)
-
-
-def _as_files(given: Any, folder: Any, names: list[str]) -> AbstractContextManager[Any]:
-    """Give the paths of files; ImportError without pyarrow, which reads and writes them."""
     try:
-        from sklboost.data.parquet_files import as_files
+        from sklboost.data import parquet_files as reader
     except ImportError as error:
         raise ImportError(
             "bin_parquet reads files with pyarrow, which is not installed: pip install pyarrow, or "
             "pip install sklboost[parquet]"
         ) from error
-    return as_files(given, None if folder is None else folder.path, names)
 
-
-def _open_files(
-    path: Any, target: str | Sequence[str], columns: Sequence[str] | None, sample_weight: str | None
-) -> Parts:
-    """Find the files, and decide which columns are read as what."""
-    from sklboost.data import parquet_files as reader
-
-    files = reader.list_files(path)
     targets = [target] if isinstance(target, str) else list(target)
     weights = [] if sample_weight is None else [sample_weight]
-    others = {*targets, *weights}
+    named = [*targets, *(columns or ()), *weights]
+    new_folder: Any = nullcontext() if bins_path is None else NewFolder(bins_path)
+    with new_folder as folder, reader.as_files(path, folder and folder.path, named) as paths:
+        allocate = None if folder is None else folder.array
+        listed = reader.list_files(paths)
+        files = reader.ParquetFiles(listed, _feature_names(listed[0], columns, targets + weights))
+        check_array(shape_of(files), estimator=settings.caller, **SHAPE_CHECKS)
+        check_number_of_rows(files)
+        is_one = isinstance(target, str)
+        target_files = reader.ParquetFiles(listed, targets)
+        y = reader.read_targets(target_files, is_one=is_one, allocate=allocate)
+        weight, learnt_from = np.empty(0), np.broadcast_to(1.0, files.n_rows)
+        if weights:
+            weight = _read_weight(reader.ParquetFiles(listed, weights), allocate)
+            learnt_from = exact_weights(weight)
+        encodings = fit_encodings(files, settings, [learnt_from] * files.n_columns)
+        X = reader.BatchedTable(files, encodings, settings.missing)
+        names = np.array(files.names, dtype=object)
+        B = bin_checked(
+            X, weight, settings, names, unless_plain(encodings), n_jobs, verbose, allocate
+        )
+        if folder is None:
+            return (B, y, weight) if weights else (B, y)
+        finish_bins(folder, B.binning, ("targets", "weights") if weights else ("targets",))
+    return open_bins(bins_path)
+
+
+def _feature_names(path: Path, columns: Sequence[str] | None, others: list[str]) -> list[str]:
+    """Return the columns of a file that are features; ValueError for targets and weights."""
+    from sklboost.data.parquet_files import column_names
+
     if columns is None:
-        columns = [name for name in reader.column_names(files[0]) if name not in others]
+        columns = [name for name in column_names(path) if name not in others]
     elif known := [name for name in columns if name in others]:
         raise ValueError(
             f"columns has {known}, which {'is' if len(known) == 1 else 'are'} target or weight: "
             "leave them out of the features"
         )
     check_names(columns)
-    return Parts(
-        reader.ParquetFiles(files, list(columns)),
-        reader.ParquetFiles(files, targets),
-        reader.ParquetFiles(files, weights) if weights else None,
-    )
+    return list(columns)
 
 
-def _read_weight(files: "ParquetFiles", means: Means) -> np.ndarray:
+def _read_weight(files: "ParquetFiles", allocate: Allocate | None) -> np.ndarray:
     from sklboost.data.parquet_files import fill_numbers
 
     column = files.column(0)
@@ -550,6 +494,7 @@ def _read_weight(files: "ParquetFiles", means: Means) -> np.ndarray:
             f"sample_weight: {files.label(0)} is of type {column.dtype_name}, and weights are "
             "numbers: name another column, or None"
         )
-    weight = (means.allocate or empty_layout)("weights", (files.n_rows,), np.float64)
+    shape = (files.n_rows,)
+    weight = np.empty(shape) if allocate is None else allocate("weights", shape, np.float64)
     fill_numbers(files, 0, weight)
     return row_weights(weight, weight, f"sample_weight={files.label(0)}")

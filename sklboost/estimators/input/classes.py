@@ -97,12 +97,12 @@ class ClassTargets(Targets):
         return self.is_calibrated
 
     @property
-    def task(self) -> str:
+    def task(self) -> str:  # type: ignore[override]
         """Of up to two classes ``"binary"``."""
         return "binary" if len(self.classes) <= 2 else "multiclass"
 
     @property
-    def size(self) -> int:
+    def size(self) -> int:  # type: ignore[override]
         """The number of classes; 1 if there are up to two."""
         return 1 if self.task == "binary" else len(self.classes)
 
@@ -231,7 +231,7 @@ class LabelTargets(Targets):
         return cls(np.arange(n_labels), y.dtype if y.dtype.kind in "biuf" else np.dtype(np.float64))
 
     @property
-    def size(self) -> int:
+    def size(self) -> int:  # type: ignore[override]
         """The number of labels."""
         return len(self.classes)
 

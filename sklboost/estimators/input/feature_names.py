@@ -148,12 +148,12 @@ _MOST_NAMED = 10
 def read_feature_rules(parameters: Parameters, features: FittedFeatures) -> FeatureRules:
     """Return the constraints and the weights of the features."""
     signs, weights = parameters.monotone_constraints, parameters.feature_weights
-    names = features.keys
+    groups = parameters.interaction_constraints
     return feature_rules(
-        len(names),
+        features.n_features,
         signs=None if signs is None else _signs_by_feature(signs, features),
-        groups=read_groups(parameters.interaction_constraints, names),
-        weights=None if weights is None else _weights_by_feature(weights, names),
+        groups=None if groups is None else read_groups(groups, features.keys),
+        weights=None if weights is None else _weights_by_feature(weights, features.keys),
     )
 
 

@@ -88,7 +88,8 @@ def fit_source(
     The source is a FrameAdapter if columns have to be looked at one by one, else a float array or a
     SparseTable. The names, ndarray of object, are None if the user gave none.
     """
-    check_exact(X)
+    if issparse(X):
+        check_exact(X)
     fitted = BaseEstimator()  # scikit-learn checks names for an estimator, and sets them on it
     columns, source = adapter_for(X), X
     if columns is not None:
@@ -279,7 +280,8 @@ def read_features(
 def _checked_values(
     X: Any, fitted: FittedFeatures, settings: FeatureSettings, name: str
 ) -> Features:
-    check_exact(X)
+    if issparse(X):
+        check_exact(X)
     columns, encodings, caller = adapter_for(X), fitted.encodings, fitted.estimator_name
     source = X if columns is None else _source_of(columns, settings, encodings)
     order = order_of_fit(X, fitted.listed_names)

@@ -5,7 +5,6 @@ keep their query wherever they are chosen. Queries of validation rows have negat
 are others, whatever their labels.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any, NamedTuple
@@ -14,7 +13,7 @@ import numpy as np
 from sklearn.utils import check_array, column_or_1d
 
 from sklboost.estimators.input.arguments import one_each, row_values
-from sklboost.estimators.input.targets import Targets, read_targets
+from sklboost.estimators.input.targets import RegressionTargets, Targets
 
 
 class GivenQueries(NamedTuple):
@@ -61,7 +60,7 @@ def read_given(
         that differ within a query.
     """
     is_validation, names = names is not None, names or QueryNames()
-    relevances = read_targets(y, names.y, numeric=True)
+    relevances = RegressionTargets.read(y, names.y)
     if relevances.ndim != 1:
         raise ValueError(
             f"{names.y} has shape {relevances.shape}: it must be 1-D, one relevance for each row"
@@ -157,7 +156,9 @@ def read_sets(
         )
         given |= {"y_val": read.y, "sample_weight_val": read.weight}
         own |= {"qid_val": None, "group_val": None}
-    elif isinstance(given["eval_set"], list | tuple) and _are_pairs(given["eval_set"]):
+    elif isinstance(given["eval_set"], list | tuple) and all(
+        isinstance(pair, list | tuple) and len(pair) == 2 for pair in given["eval_set"]
+    ):
         given |= _read_eval_set(given, own["eval_qid"], own["eval_group"])
         own |= {"eval_qid": None, "eval_group": None}
     for name, value in own.items():
@@ -165,10 +166,6 @@ def read_sets(
             rows = "X_val and y_val" if name.endswith("_val") else "eval_set"
             raise ValueError(f"{name} is given without {rows}")
     return given
-
-
-def _are_pairs(sets: Sequence[Any]) -> bool:
-    return all(isinstance(pair, list | tuple) and len(pair) == 2 for pair in sets)
 
 
 def _read_eval_set(given: dict[str, Any], qids: Any, groups: Any) -> dict[str, Any]:

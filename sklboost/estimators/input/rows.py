@@ -28,7 +28,7 @@ from sklboost.estimators.input.features import (
     fit_table,
     read_features,
 )
-from sklboost.estimators.input.targets import Targets, known_rows
+from sklboost.estimators.input.targets import Targets
 from sklboost.objectives.loss import Loss
 from sklboost.tree.core.quantization import FEW_ROWS
 
@@ -60,11 +60,10 @@ class Rows(NamedTuple):
     @property
     def targets(self) -> np.ndarray:
         """Targets as losses take them, float64, shape (n_targets, n_samples)."""
-        targets, arrays = self.y.reshape(len(self.y), -1).T, row_arrays_of(self.X)
-        is_copied = targets.dtype != np.float64 or not targets.flags.c_contiguous
-        if is_copied and arrays.are_on_disk:
-            return arrays.copy(targets, np.float64)
-        return np.ascontiguousarray(targets, dtype=np.float64)
+        targets = self.y.reshape(len(self.y), -1).T
+        if targets.dtype == np.float64 and targets.flags.c_contiguous:
+            return targets
+        return row_arrays_of(self.X).copy(targets, np.float64)
 
     @property
     def n_given(self) -> int:
@@ -158,16 +157,15 @@ def training_rows(
             f"X has {X.partitions!r}, but y has {len(y):,} rows: pass a target for each row of X"
         )
     check_consistent_length(X, y)
+    weight, is_used = _weights(given.sample_weight, y, "sample_weight")
 
     if isinstance(X, BinnedMatrix):
         features = binned_features(X, settings, encodings)
     else:
         encodings_of_fit = None
         if isinstance(X, FrameAdapter):
-            weight = known_rows(y).astype(np.float64)
-            if given.sample_weight is not None:
-                weight = weight * row_weights(given.sample_weight, y)
-            X, encodings_of_fit = learn_table(X, settings, weight, encodings)
+            learnt_from = is_used * weight if len(weight) > 0 else is_used.astype(np.float64)
+            X, encodings_of_fit = learn_table(X, settings, learnt_from, encodings)
         features = FittedFeatures(
             settings.caller, X.shape[1], names, encodings_of_fit, None, settings.missing
         )
@@ -175,8 +173,8 @@ def training_rows(
     groups = np.empty(0)
     if given.groups is not None:
         groups = one_each(given.groups, "groups", "group", len(X))
-    rows = Rows(X, y, np.empty(0), base_margins(given.base_margin, X, ""), groups=groups)
-    rows = _used(rows, given.sample_weight, "sample_weight")
+    margin = base_margins(given.base_margin, X, "")
+    rows = Rows(X, y, weight, margin, groups=groups).take(is_used)
     if rows.y.ndim == 2 and rows.y.dtype.kind == "f":
         is_unknown = np.isnan(rows.y).all(axis=0)
         if is_unknown.any():
@@ -196,8 +194,9 @@ def validation_rows(
     y = kind.read(given.y, f"y of {name}")
     if len(y) != len(X):
         raise ValueError(f"{name} has {len(X)} rows, but its y has {len(y)}: pass one for each")
-    rows = Rows(X, y, np.empty(0), base_margins(given.base_margin, X, f" of {name}"))
-    rows = _used(rows, given.sample_weight, f"sample_weight of {name}")
+    weight, is_used = _weights(given.sample_weight, y, f"sample_weight of {name}")
+    margin = base_margins(given.base_margin, X, f" of {name}")
+    rows = Rows(X, y, weight, margin).take(is_used)
     if len(rows.y) == 0:
         raise ValueError(f"y of {name} is NaN, not known, in every row of positive weight")
     return rows
@@ -205,16 +204,18 @@ def validation_rows(
 
 def encode_targets(rows: Rows, targets: Targets, loss: Loss, name: str) -> Rows:
     """Return the rows with targets as the loss has them."""
-    check_margin_outputs(rows.margin, loss.n_outputs)
-    if len(rows.margin) > 0 and loss.has_own_unit:
-        raise ValueError(
-            f"base_margin does not go with {loss.chosen_by}={loss.name!r}, whose raw scores are in "
-            "a unit that each fit takes from its targets: subtract an offset from y, or continue a "
-            "model with init_model"
-        )
-    arrays = row_arrays_of(rows.X)
-    if arrays.are_on_disk and rows.y.dtype.kind == "f" and not rows.y.flags.writeable:
-        rows = rows._replace(y=arrays.copy(rows.y, rows.y.dtype))  # which encode would do in memory
+    if len(rows.margin) > 0:
+        check_margin_outputs(rows.margin, loss.n_outputs)
+        if loss.has_own_unit:
+            raise ValueError(
+                f"base_margin does not go with {loss.chosen_by}={loss.name!r}, whose raw scores "
+                "are in a unit that each fit takes from its targets: subtract an offset from y, or "
+                "continue a model with init_model"
+            )
+    if rows.y.dtype.kind == "f" and not rows.y.flags.writeable:
+        arrays = row_arrays_of(rows.X)
+        if arrays.are_on_disk:  # encode would make a copy in memory
+            rows = rows._replace(y=arrays.copy(rows.y, rows.y.dtype))
     y = targets.encode(rows.y, name)
     loss.check_targets(y, name)
     return rows._replace(y=y)
@@ -225,13 +226,15 @@ def weigh_classes(rows: Rows, targets: Targets) -> Rows:
     return rows._replace(weight=targets.weigh(rows.y, rows.weight))
 
 
-def _used(rows: Rows, sample_weight: Any, name: str) -> Rows:
-    """Add the weights to the rows; leave out rows of weight 0, and those of no known target."""
-    kept = known_rows(rows.y)
-    if sample_weight is not None:
-        rows = rows._replace(weight=row_weights(sample_weight, rows.X, name))
-        kept = kept & (rows.weight > 0.0)
-    return rows.take(kept)
+def _weights(sample_weight: Any, y: np.ndarray, name: str) -> tuple[np.ndarray, np.ndarray]:
+    """Return the weights, empty for None, and which rows have a weight and a known target."""
+    is_used = np.broadcast_to(np.True_, len(y))
+    if y.ndim > 1 and y.dtype.kind == "f":
+        is_used = ~np.isnan(y).all(axis=1)
+    if sample_weight is None:
+        return np.empty(0), is_used
+    weight = row_weights(sample_weight, y, name)
+    return weight, is_used & (weight > 0.0)
 
 
 def base_margins(base_margin: Any, X: Any, of: str) -> np.ndarray:

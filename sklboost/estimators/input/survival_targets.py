@@ -6,10 +6,10 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils import check_array, check_consistent_length
 
-from sklboost.data.frames import adapter_for, is_frame
-from sklboost.estimators.input.arguments import computed, one_each, row_values
+from sklboost.data.frames import adapter_for, dask_kind, is_frame
+from sklboost.estimators.input.arguments import one_each, row_values
 from sklboost.estimators.input.classes import listed, places_among
-from sklboost.estimators.input.targets import Targets, read_targets
+from sklboost.estimators.input.targets import RegressionTargets, Targets
 from sklboost.estimators.parameters.boosters import Parameters
 from sklboost.objectives.domains import refuse_first
 from sklboost.objectives.loss import Loss
@@ -252,8 +252,8 @@ def read_survival(y: Any, name: str, caller: str = "") -> np.ndarray:
         For any other form, and for what are no times.
     """
     if y is None:
-        read_targets(y, name, numeric=True, caller=caller)
-    y = computed(y)
+        RegressionTargets.read(y, name, caller)
+    y = y.compute() if dask_kind(y) else y
     table = adapter_for(y) if is_frame(y) else None
     if table is not None and table.n_columns > 1:
         fields = {
@@ -268,7 +268,7 @@ def read_survival(y: Any, name: str, caller: str = "") -> np.ndarray:
         return _standard(_bounds(array, name), name)
     if array.ndim > 1 and array.shape[1] > 2:
         raise ValueError(f"{name} has shape {array.shape}: targets are {_FORMS}")
-    times = read_targets(array, name, numeric=True, caller=caller).astype(np.float64)
+    times = RegressionTargets.read(array, name, caller).astype(np.float64)
     refuse_first(
         times == 0,
         times,

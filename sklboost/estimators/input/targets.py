@@ -27,34 +27,6 @@ _LARGEST_TARGET = 1e30
 _SMALLEST_SPREAD = 1e-30
 
 
-def read_targets(y: Any, name: str, *, numeric: bool, caller: str = "") -> np.ndarray:
-    """Check targets, shape (n_samples,) or (n_samples, n_targets).
-
-    `name` is the argument's, for errors; `caller` the class of the estimator that is fitted, and
-    empty for other rows. Several columns become float64 if `numeric`, else have any dtype.
-    """
-    if y is None and caller:  # in scikit-learn's words
-        raise ValueError(
-            f"This {caller} estimator requires y to be passed, but the target y is None."
-        )
-    y = row_values(y, name, "targets", numeric=numeric, unknown=True)
-    is_one = not has_columns(y)
-    if not is_one:
-        dtype = np.float64 if numeric else None
-        y = check_array(y, dtype=dtype, ensure_all_finite=False, input_name=name)
-    if isinstance(y, np.ndarray) and y.dtype.kind == "f":
-        with np.errstate(all="ignore"):
-            is_finite = np.isfinite(y.sum())
-        if not is_finite:
-            _refuse_infinite(y.ravel() if is_one else y, name)
-    if not is_one:
-        return y
-    if caller:
-        return validate_data(BaseEstimator(), y=y, y_numeric=numeric, estimator=caller)
-    kind = "numeric" if numeric else None
-    return column_or_1d(check_array(y, dtype=kind, ensure_2d=False, input_name=name))
-
-
 def _refuse_infinite(y: np.ndarray, name: str) -> None:
     """Raise ValueError, in scikit-learn's words and with the places, for floats that are no target.
 
@@ -74,14 +46,6 @@ def _refuse_infinite(y: np.ndarray, name: str) -> None:
         )
 
 
-def has_columns(y: Any) -> bool:
-    """Whether targets that are read have several columns.
-
-    One column is one target in another form, which scikit-learn takes with a warning.
-    """
-    return len(getattr(y, "shape", ())) > 1 and y.shape[1] != 1
-
-
 def check_columns(y: np.ndarray, n_targets: int, name: str) -> None:
     """Raise ValueError unless there are as many targets as were fitted."""
     n_columns = 1 if y.ndim == 1 else y.shape[1]
@@ -91,17 +55,12 @@ def check_columns(y: np.ndarray, n_targets: int, name: str) -> None:
         )
 
 
-def known_rows(y: np.ndarray) -> np.ndarray:
-    """Rows of which at least one target is known; bool, shape (n_samples,)."""
-    if y.ndim == 1 or y.dtype.kind != "f":
-        return np.broadcast_to(np.True_, len(y))
-    return ~np.isnan(y).all(axis=1)
-
-
 class Targets(ABC):
     """How targets are learnt, and what raw scores say of them."""
 
     numeric: ClassVar[bool] = False  # targets are numbers, not labels
+    task: str  # the name under which objectives and metrics are registered
+    size: int  # how many targets or labels, for more than two classes how many classes
     classes: np.ndarray | None  # the labels, sorted; None: numbers
     is_calibrated: bool = False  # raw scores are shifted after the training
     is_constant: bool = False  # there is one label only, which is predicted for every row
@@ -109,8 +68,32 @@ class Targets(ABC):
 
     @classmethod
     def read(cls, y: Any, name: str, caller: str = "") -> np.ndarray:
-        """Check the form of targets: of those of a fit by the class `caller`, or of other rows."""
-        return read_targets(y, name, numeric=cls.numeric, caller=caller)
+        """Check targets, shape (n_samples,) or (n_samples, n_targets).
+
+        `name` is the argument's, for errors; `caller` the class of the estimator that is fitted,
+        and empty for other rows. Several columns become float64 if `numeric`, else have any dtype.
+        """
+        if y is None and caller:  # in scikit-learn's words
+            raise ValueError(
+                f"This {caller} estimator requires y to be passed, but the target y is None."
+            )
+        y = row_values(y, name, "targets", numeric=cls.numeric, unknown=True)
+        # one column is one target in another form, which scikit-learn takes with a warning
+        is_one = len(getattr(y, "shape", ())) < 2 or y.shape[1] == 1
+        if not is_one:
+            dtype = np.float64 if cls.numeric else None
+            y = check_array(y, dtype=dtype, ensure_all_finite=False, input_name=name)
+        if isinstance(y, np.ndarray) and y.dtype.kind == "f":
+            with np.errstate(all="ignore"):
+                is_finite = np.isfinite(y.sum())
+            if not is_finite:
+                _refuse_infinite(y.ravel() if is_one else y, name)
+        if not is_one:
+            return y
+        if caller:
+            return validate_data(BaseEstimator(), y=y, y_numeric=cls.numeric, estimator=caller)
+        kind = "numeric" if cls.numeric else None
+        return column_or_1d(check_array(y, dtype=kind, ensure_2d=False, input_name=name))
 
     @classmethod
     def kinds(cls) -> tuple[type["Targets"], ...]:
@@ -121,16 +104,6 @@ class Targets(ABC):
     @abstractmethod
     def learn(cls, y: np.ndarray, weight: np.ndarray, parameters: Any) -> "Targets":
         """Return the targets of a fit, from checked ones of rows of positive weight."""
-
-    @property
-    @abstractmethod
-    def task(self) -> str:
-        """The name under which objectives and metrics are registered."""
-
-    @property
-    @abstractmethod
-    def size(self) -> int:
-        """How many targets or labels, for more than two classes how many classes."""
 
     @abstractmethod
     def encode(self, y: np.ndarray, name: str) -> np.ndarray:
@@ -204,7 +177,7 @@ class Targets(ABC):
 class RegressionTargets(Targets):
     """Numbers, one or several a row."""
 
-    n_targets: int
+    size: int
 
     numeric = True
     task = "regression"
@@ -215,57 +188,40 @@ class RegressionTargets(Targets):
         """Count the targets."""
         return cls(1 if y.ndim == 1 else y.shape[1])
 
-    @property
-    def size(self) -> int:
-        """The number of targets."""
-        return self.n_targets
-
     def encode(self, y: np.ndarray, name: str) -> np.ndarray:
-        """Return float32 targets as they are, others as float64; the user's memory if possible."""
-        check_columns(y, self.n_targets, name)
+        """Return float32 targets as they are, others as float64; the user's memory if possible.
+
+        ValueError if they are too large or too close together for float32 gradients: each of
+        several targets is checked, and NaN is let pass.
+        """
+        check_columns(y, self.size, name)
         # kernels are compiled for targets that can be written
-        dtype = np.float32 if y.dtype == np.float32 else np.float64
-        target = np.require(y, dtype, ["A", "W"])
-        check_target_range(target, name)
-        return target
-
-
-def check_target_range(y: np.ndarray, name: str) -> None:
-    """Raise ValueError if the targets are too large or too close together for float32 gradients.
-
-    Of several targets, shape (n_samples, n_targets), each is checked; NaN is let pass.
-    """
-    for number, column in enumerate(np.atleast_2d(y.T)):
-        # these know no NaN, and make no array
-        least = float(np.fmin.reduce(column, initial=np.nan))
-        most = float(np.fmax.reduce(column, initial=np.nan))
-        name_of_column = name if y.ndim == 1 else f"{name}[:, {number}]"
-        largest, spread = max(abs(least), abs(most)), most - least
-        if largest > _LARGEST_TARGET:
-            raise ValueError(
-                f"{name_of_column} contains {largest:g}: targets beyond {_LARGEST_TARGET:g} are "
-                "not supported; divide it by a constant"
-            )
-        if 0.0 < spread < _SMALLEST_SPREAD:
-            raise ValueError(
-                f"{name_of_column} varies by {spread:g} only, less than {_SMALLEST_SPREAD:g}; "
-                "multiply it by a constant"
-            )
+        y = np.require(y, np.float32 if y.dtype == np.float32 else np.float64, ["A", "W"])
+        for number, column in enumerate(np.atleast_2d(y.T)):
+            # these know no NaN, and make no array
+            least = float(np.fmin.reduce(column, initial=np.nan))
+            most = float(np.fmax.reduce(column, initial=np.nan))
+            name_of_column = name if y.ndim == 1 else f"{name}[:, {number}]"
+            largest, spread = max(abs(least), abs(most)), most - least
+            if largest > _LARGEST_TARGET:
+                raise ValueError(
+                    f"{name_of_column} contains {largest:g}: targets beyond {_LARGEST_TARGET:g} "
+                    "are not supported; divide it by a constant"
+                )
+            if 0.0 < spread < _SMALLEST_SPREAD:
+                raise ValueError(
+                    f"{name_of_column} varies by {spread:g} only, less than {_SMALLEST_SPREAD:g}; "
+                    "multiply it by a constant"
+                )
+        return y
 
 
 @dataclass(frozen=True, eq=False)
 class DistributionTargets(RegressionTargets):
-    """Numbers, one a row, each drawn from a distribution of its own.
-
-    Attributes
-    ----------
-    distribution : str
-    spread : float
-        The unit of locations and scales in raw scores.
-    """
+    """Numbers, one a row, each drawn from a distribution of its own."""
 
     distribution: str
-    spread: float
+    spread: float  # the unit of locations and scales in raw scores
 
     @classmethod
     def learn(cls, y: np.ndarray, weight: np.ndarray, parameters: "DistributionParameters") -> Self:

@@ -6,7 +6,8 @@ from typing import NamedTuple
 import numpy as np
 
 from sklboost.data.binned_matrix import BinnedMatrix
-from sklboost.data.binning import apply_cuts, missing_features
+from sklboost.data.binning import apply_cuts
+from sklboost.data.cuts import survey
 from sklboost.data.features import Features, raw_blocks, row_arrays_of, value_array
 from sklboost.data.raw_values import (
     ARRAY_BLOCK_VALUES,
@@ -370,7 +371,7 @@ def lay_out_rows(team: ThreadTeam, X: Features, cuts: BinCuts, raw_score: np.nda
     else:
         # of a table this is a copy: the values that decide are looked at one by one
         X = value_array(X)
-        raw, has_missing = raw_matrix(X), missing_features(team, X)
+        raw, (has_missing, _) = raw_matrix(X), survey(team, X, np.empty(0, np.int64))
         bins = apply_cuts(team, X, cuts, has_missing).columns
     (n_features, n_samples), arrays = bins.shape, row_arrays_of(X)
     n_blocks = -(-n_samples // _BLOCK_ROWS)

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklboost.data.binning import rank_values, shifts_of, table_length
+from sklboost.data.binning import rank_values, table_sizes
 from sklboost.data.raw_values import RawMatrix
 from sklboost.engine.compiling import inlined, kernel, late
 from sklboost.engine.instructions import WORDS, above, at_least, descend, trailing_zeros
@@ -256,7 +256,8 @@ def walk_on(model, tree, raw, first_row, landings, positions):
 
 
 _MOST = 255  # thresholds of a column
-_SHIFT = np.uint64(shifts_of(np.array(_MOST)))  # of tables of so many, see `rank_values`
+# of tables of so many, see `rank_values`
+_LENGTH, _SHIFT = map(np.uint64, table_sizes(np.array(_MOST)))
 # Fewer rows are done before the thresholds are sorted.
 _LEAST_ROWS = 1024
 # To rank a value takes as long as ranks save in so many splits, by the bytes of a value: measured
@@ -359,7 +360,7 @@ def rank_thresholds(model: Model, dtype: np.dtype) -> Ranking:
     ranks = (place % _MOST + 1).astype(np.uint8)
     columns = np.cumsum(ranks == 1) - 1
     firsts = np.flatnonzero(ranks == 1)
-    tables = np.full((len(firsts), table_length(_MOST)), np.nan, dtype=dtype)
+    tables = np.full((len(firsts), _LENGTH), np.nan, dtype=dtype)
     tables[columns, ranks - 1] = values
     # so few trees that no group has too many, or one group of all
     group_trees = _MOST_COMPARISONS // (N_LANDINGS - 1)
