@@ -35,19 +35,10 @@ class BinFolder(NamedTuple):
 
 
 class NewFolder:
-    """A folder that is being written.
+    """A folder that is being written, empty or not there before.
 
-    A context manager: if an error ends it, what was written is removed.
-
-    Parameters
-    ----------
-    path : str or path
-        A folder that is empty, or not there yet.
-
-    Raises
-    ------
-    FileExistsError
-        If there is something already, or another process is writing there.
+    A context manager: if an error ends it, what was written is removed. FileExistsError if there is
+    something already, or another process is writing there.
     """
 
     def __init__(self, path: str | os.PathLike[str]):
@@ -114,12 +105,8 @@ def _remedy(path: Path) -> str:
 def open_folder(path: str | os.PathLike[str]) -> tuple[BinFolder, dict[str, Any]]:
     """Open a folder; return its description, too.
 
-    Raises
-    ------
-    FileNotFoundError
-        If there is no such folder, or it is not complete.
-    ValueError
-        If a later version has written it, or it has other files than it says.
+    FileNotFoundError if there is no such folder, or it is not complete; ValueError if a later
+    version has written it, or it has other files than it says.
     """
     folder = Path(os.fspath(path)).absolute()
     try:
@@ -187,29 +174,17 @@ def reopen_folder(path: Path, token: str) -> BinFolder:
 
 @dataclass(frozen=True, eq=False)
 class Binning:
-    """How values became bins: what all row slices of a BinnedMatrix have in common.
-
-    Attributes
-    ----------
-    cuts : BinCuts
-    has_missing : ndarray of int64, shape (n_features,)
-        1 where the bin after a feature's last is that of its missing values.
-    max_bin : int
-        As it was asked for.
-    feature_names : ndarray of object, shape (n_features,), or None
-        As the user has them, strings or not.
-    encodings : tuple of Encoding, shape (n_features,), or None
-        How the values became numbers. None: they were numbers.
-    missing : float
-        The value that counted as missing. NaN: none beside NaN.
-    """
+    """How values became bins: what all row slices of a BinnedMatrix have in common."""
 
     cuts: BinCuts
+    # int64, shape (n_features,): 1 where the bin after a feature's last is that of its missing
+    # values
     has_missing: np.ndarray
-    max_bin: int
+    max_bin: int  # as it was asked for
+    # object, shape (n_features,), as the user has them, strings or not; None: nobody named them
     feature_names: np.ndarray | None
-    encodings: tuple[Encoding, ...] | None
-    missing: float
+    encodings: tuple[Encoding, ...] | None  # how values became numbers; None: they were numbers
+    missing: float  # the value that counted as missing; NaN: none beside NaN
 
     @cached_property
     def digest(self) -> str:

@@ -339,15 +339,9 @@ def write_entries(team, entries, matrix):
 def find_room(rows, n_cells, most_cells, taken, filled):
     """Return the first column without any of the rows and with room for the cells, or -1.
 
-    Parameters
-    ----------
-    rows : ndarray of int32
-    n_cells, most_cells : int
-        How many are needed, and how many a column may have.
-    taken : ndarray of uint64, shape (n_words, n_samples)
-        Bit i of word w: whether column 64 w + i has an entry in the row.
-    filled : ndarray of int64, shape (64 * n_words,)
-        The cells that the columns have; 0: none yet, nor have the columns behind it.
+    Bit i of ``taken[w]``, uint64 of shape (n_words, n_samples), says of each row whether column 64
+    w + i has an entry in it; `filled` has the cells of the columns, 0: none yet, nor has a column
+    behind it.
     """
     for word in range(len(taken)):
         bits = np.uint64(0)
@@ -400,13 +394,8 @@ def share_columns(
 def bundle_features(entries: Entries, n_bins: np.ndarray, n_samples: int) -> Bundles:
     """Decide which features share a column.
 
-    Parameters
-    ----------
-    entries : Entries
-        Listed by features, without those in the bin of 0; their values do not matter.
-    n_bins : ndarray of int64, shape (n_features,)
-        Bins of each feature, that of 0 and that of missing values included.
-    n_samples : int
+    The entries, whose values do not matter, are listed by features, without those in the bin of 0.
+    `n_bins` of a feature includes that bin and the one of missing values.
     """
     n_cells = n_bins - 1
     column = share_columns(entries, n_cells, n_samples, _MOST_CELLS)

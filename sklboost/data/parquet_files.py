@@ -35,10 +35,7 @@ Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 class ParquetFiles(FrameAdapter):
     """The columns `names` of Parquet files, the rows of one file after those of the file before.
 
-    Raises
-    ------
-    ValueError
-        If a file cannot be read, or lacks a column, or has it with another type than the first.
+    ValueError if a file cannot be read, lacks a column, or has it with another type than the first.
     """
 
     def __init__(self, paths: list[Path], names: list[str]) -> None:
@@ -141,27 +138,16 @@ def _batches(paths: list[Path], names: list[str], n_rows: int) -> Iterator[Arrow
 
 
 class BatchedTable:
-    """Features of rows that are not in memory.
-
-    Parameters
-    ----------
-    files : ParquetFiles
-    encodings : sequence of Encoding
-        One for each column.
-    missing : float
-        A further value that counts as missing; NaN: none.
-    chosen : ndarray of bool, optional
-        Mask of the rows of the files that the table has. None: all.
-    """
+    """Features of rows that are not in memory."""
 
     ndim = 2
 
     def __init__(
         self,
         files: ParquetFiles,
-        encodings: Sequence[Encoding],
-        missing: float,
-        chosen: np.ndarray | None = None,
+        encodings: Sequence[Encoding],  # one for each column
+        missing: float,  # a further value that counts as missing; NaN: none
+        chosen: np.ndarray | None = None,  # mask of the rows of the files; None: all
     ):
         self._files, self._encodings, self._missing = files, encodings, missing
         self._chosen = chosen

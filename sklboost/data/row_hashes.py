@@ -22,19 +22,9 @@ _BLOCK_VALUES = 32_768
 
 
 def hash_rows(X: Features | RemoteFeatures, y: np.ndarray, seed: int) -> np.ndarray:
-    """Return a hash of (seed, values, target) of each row.
+    """Return a hash of (seed, values, target) of each row, uint32.
 
-    Parameters
-    ----------
-    X : ndarray of float32 or float64, or another of `Features`; shape (n_samples, n_features)
-        Values count as float64: 0.0 equals -0.0, and all NaN are one. Of a BinnedMatrix the bins
-        count.
-    y : ndarray of float64, shape (n_samples,) or (n_samples, n_targets)
-    seed : int
-
-    Returns
-    -------
-    ndarray of uint32, shape (n_samples,)
+    Values count as float64: 0.0 equals -0.0, and all NaN are one. Of a BinnedMatrix the bins count.
     """
     return (
         X.hashes(y, seed)
@@ -113,13 +103,9 @@ def value_bits(feature, low, high):
 
 @kernel
 def add_values(words, totals):
-    """Add to each row's total the bits of its values.
+    """Add to each row's total the bits of its values, uint32 of shape (n_features, n_rows, 2).
 
-    Parameters
-    ----------
-    words : ndarray of uint32, shape (n_features, n_rows, 2)
-    totals : ndarray of uint64, shape (n_rows,)
-        Modified. Sums of 32-bit numbers, so that none is lost, in whatever order they come.
+    Totals are uint64: sums of 32-bit numbers, so that none is lost, in whatever order they come.
     """
     for feature in range(words.shape[0]):
         column = words[feature]
@@ -140,13 +126,9 @@ def add_entries(starts, numbers, words, totals):
 
 @kernel
 def mix_values(words, hashes):
-    """Mix the values of a block of rows into their hashes.
+    """Mix the values of a block of rows, uint32 of shape (n_columns, n_rows, 2), into their hashes.
 
-    Parameters
-    ----------
-    words : ndarray of uint32, shape (n_columns, n_rows, 2)
-    hashes : ndarray of uint32, shape (n_rows,)
-        Modified; the order of the columns matters.
+    The order of the columns matters.
     """
     for number in range(words.shape[0]):
         column = words[number]

@@ -33,10 +33,7 @@ class Entries(NamedTuple):
 class SparseTable:
     """Rows of features, of which only the values other than 0 are stored.
 
-    Parameters
-    ----------
-    rows : scipy.sparse.csr_array of float32 or float64, shape (n_samples, n_features)
-        Sorted, without duplicates or stored zeros; kept.
+    The matrix of float32 or float64 is sorted, without duplicates or stored zeros, and kept.
     """
 
     __slots__ = ("_rows",)

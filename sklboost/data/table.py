@@ -75,19 +75,7 @@ def floats_below(values: np.ndarray) -> np.ndarray:
 class Table:
     """Features in columns, of which rows can be chosen as of a 2-D array.
 
-    Parameters
-    ----------
-    columns : sequence of Column
-        At least one, all of the same length.
-    n_categories : ndarray of int64, shape (n_features,)
-        0 for a feature of numbers; k for categories, whose values are the codes 0 to k - 1.
-    rows : ndarray of int64, optional
-        Numbers of the chosen rows of the columns. None: all.
-
-    Attributes
-    ----------
-    dtype : dtype
-        Of the blocks: float32 where it holds all values exactly, else float64.
+    Its `dtype` is float32 where that holds all values exactly, else float64.
     """
 
     __slots__ = ("_rows", "columns", "dtype", "n_categories")
@@ -95,9 +83,10 @@ class Table:
 
     def __init__(
         self,
-        columns: Sequence[Column],
+        columns: Sequence[Column],  # at least one, all of the same length
+        # int64: 0 for numbers; k for categories, whose values are the codes 0 to k - 1
         n_categories: np.ndarray,
-        rows: np.ndarray | None = None,
+        rows: np.ndarray | None = None,  # numbers of the chosen rows of the columns; None: all
     ):
         self.columns = columns
         self.n_categories = n_categories
@@ -140,17 +129,9 @@ class Table:
             yield values
 
     def blocks(self, n_rows: int | None = None) -> Iterator[tuple[slice, np.ndarray]]:
-        """Yield ranges of rows and their values, which the next block overwrites.
+        """Yield ranges of rows and their values, which the next block overwrites, in Fortran order.
 
-        Parameters
-        ----------
-        n_rows : int, optional
-            Of a block; by default as many as have a million values.
-
-        Yields
-        ------
-        tuple of slice and ndarray of float32 or float64, shape (n_rows, n_features)
-            In Fortran order. NaN: missing.
+        By default a block has as many rows as have a million values.
         """
         n_features = len(self.columns)
         step = n_rows or max(1, BLOCK_VALUES // n_features)

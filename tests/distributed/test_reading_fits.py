@@ -1,5 +1,6 @@
 """What a fit reads of Dask collections, up to the rows to train and validate on."""
 
+import dask
 import dask.array as da
 import dask.dataframe as dd
 import numpy as np
@@ -150,3 +151,29 @@ def test_queries_and_survival_times(frame, monkeypatch):
 
 def stop():
     raise StopIteration
+
+
+def test_each_collection_is_computed_once(frame):
+    """Features and categories here, all else on Dask: in a fit that learns from the weights."""
+    computed = []
+
+    def collection(name):
+        def values():
+            computed.append(name)
+            return frame[name].to_numpy(float)
+
+        return da.from_delayed(dask.delayed(values)(), (N_ROWS,), float)
+
+    given = {name: collection(name) for name in ("weight", "group", "y")}
+    validation = dd.from_pandas(frame[FEATURES], npartitions=2), collection("x")
+    task = planned(
+        XGBRegressorLite(),
+        frame[FEATURES],
+        given["y"],
+        sample_weight=given["weight"],
+        groups=given["group"],
+        eval_set=[validation],
+    )
+    assert sorted(computed) == ["group", "weight", "x", "y"]
+    assert_array_equal(task.rows.weight, frame.weight[frame.weight > 0])
+    assert_array_equal(task.validation["validation_0"].y, frame.x)

@@ -6,6 +6,7 @@ from numpy.testing import assert_array_equal
 from sklearn.base import clone
 
 from sklboost import Loss, XGBClassifierLite, XGBRegressorLite, bin_features
+from sklboost.estimators.input import rows as reading_rows
 from sklboost.estimators.input.rows import Rows
 from sklboost.objectives.losses.cox import Cox
 from sklboost.objectives.losses.ranking import LambdaRank, RankingSettings
@@ -56,6 +57,13 @@ def test_chosen_rows():
     assert given.repeat(Loss()).groups.tolist() == ["a", "b", "b", "b", "c"]
     everything = rows()
     assert everything.take(np.ones(4, dtype=bool)) is everything
+
+
+@pytest.mark.parametrize("kind", [np.asarray, bin_features, lambda X: X.tolist()])
+def test_more_rows_than_gradients_can_be_summed_up_of(monkeypatch, kind):
+    monkeypatch.setattr(reading_rows, "_MOST_ROWS", 3)
+    with pytest.raises(ValueError, match="X has 4 rows: at most 3 are supported"):
+        XGBRegressorLite().fit(kind(X), Y)
 
 
 def test_joined_rows():

@@ -183,14 +183,8 @@ def check_largest_weight(weight: np.ndarray, name: str) -> None:
 def warn_of_small_weights(weight: np.ndarray, cover: float, min_child_weight: float) -> None:
     """Warn if trees have no split only because the weights of the rows are small.
 
-    Parameters
-    ----------
-    weight : ndarray of float64, shape (n_samples,) or (0,)
-        Positive; empty: all 1.
-    cover : float
-        Of all rows: the sum of their hessians, weights included.
-    min_child_weight : float
-        Which both children of a split must have.
+    `cover` is the sum of the hessians of all rows, weights included; both children of a split must
+    have `min_child_weight` of it.
     """
     if len(weight) == 0 or cover >= 2 * min_child_weight:
         return

@@ -34,7 +34,6 @@ from sklboost.estimators.input.features import (
     SHAPE_CHECKS,
     FeatureSettings,
     check_bins_are_small,
-    check_number_of_rows,
     fit_encodings,
     fit_source,
     fit_table,
@@ -450,7 +449,6 @@ def bin_parquet(  # noqa: PLR0913, the arguments of users
         listed = reader.list_files(paths)
         files = reader.ParquetFiles(listed, _feature_names(listed[0], columns, targets + weights))
         check_array(shape_of(files), estimator=settings.caller, **SHAPE_CHECKS)
-        check_number_of_rows(files)
         is_one = isinstance(target, str)
         target_files = reader.ParquetFiles(listed, targets)
         y = reader.read_targets(target_files, is_one=is_one, allocate=allocate)

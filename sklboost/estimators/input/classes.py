@@ -46,20 +46,12 @@ class ClassTargets(Targets):
     A single class is learnt as the first of two, the second of which no row has. So raw scores are
     the log-odds of another class, as low as they can be, and rounds go on as ever; but predictions
     do not depend on them.
-
-    Attributes
-    ----------
-    classes : ndarray, shape (n_classes,)
-        The labels, sorted.
-    multipliers : ndarray of float64, shape (n_classes,)
-        What the weights of each class's rows are multiplied by.
-    is_calibrated : bool
-        Whether raw scores are shifted so that probabilities are those of unweighted classes.
     """
 
-    classes: np.ndarray
+    classes: np.ndarray  # the labels, sorted, shape (n_classes,)
+    # float64, shape (n_classes,): what the weights of each class's rows are multiplied by
     multipliers: np.ndarray
-    is_calibrated: bool
+    is_calibrated: bool  # raw scores are shifted so that probabilities are of unweighted classes
 
     @classmethod
     def kinds(cls) -> tuple[type[Targets], ...]:
@@ -207,18 +199,11 @@ class ClassTargets(Targets):
 
 @dataclass(frozen=True, eq=False)
 class LabelTargets(Targets):
-    """Several labels, each of which a row has or has not.
+    """Several labels, each of which a row has or has not."""
 
-    Attributes
-    ----------
-    classes : ndarray of int, shape (n_labels,)
-        The numbers of the labels, as scikit-learn's MLPClassifier has them.
-    dtype : dtype
-        Of predictions, as `y` had it.
-    """
-
+    # int, shape (n_labels,): the numbers of the labels, as scikit-learn's MLPClassifier has them
     classes: np.ndarray
-    dtype: np.dtype
+    dtype: np.dtype  # of predictions, as `y` had it
 
     task = "multilabel"
 
@@ -376,20 +361,12 @@ def class_multipliers(
 ) -> np.ndarray:
     """Return what the weights of each class's rows are multiplied by, shape (n_classes,).
 
-    Parameters
-    ----------
-    class_weight : dict of label to weight, "balanced" or None
-        "balanced": every class gets the same sum of weights, their mean stays 1:
-        ``sum of weights / (n_classes * sum of the class's weights)``, scikit-learn's formula.
-        A class that is not in the dict has weight 1. A label of the dict may be missing from
-        `classes`, as in a fold without a rare class, if the dict has all that are in `classes`.
-    scale_pos_weight : float
-        Multiplies the weight of ``classes[1]`` of two, on top of `class_weight`.
-    classes : ndarray, shape (n_classes,)
-    codes : ndarray of int, shape (n_samples,) or (0,)
-        The position of each row's label in `classes`; every class occurs. Only if "balanced".
-    weight : ndarray of float64, shape (n_samples,) or (0,)
-        Positive; empty: all 1.
+    "balanced": every class gets the same sum of weights, their mean stays 1: ``sum of weights /
+    (n_classes * sum of the class's weights)``, scikit-learn's formula. Its `codes` are the
+    positions of the rows' labels in `classes`, and every class occurs; else they are empty. A class
+    that is not in a dict has weight 1. A label of the dict may be missing from `classes`, as in a
+    fold without a rare class, if the dict has all that are in `classes`. `scale_pos_weight`
+    multiplies the weight of ``classes[1]`` of two on top of that.
     """
     n_classes = len(classes)
     if n_classes > 2 and scale_pos_weight != 1:
@@ -458,17 +435,9 @@ def calibrate_prior(
     that are shrunk and regularised learn less, and not by the same in every class. So the mean is
     corrected by Newton's method: its derivative in the shift is ``mean(diag(p) - p p^T)``.
 
-    Parameters
-    ----------
-    loss : Loss
-    raw_score : ndarray of float64, shape (n_outputs, n_samples)
-        Of the training rows, as learnt under class weights.
-    codes : ndarray of int, shape (n_samples,)
-        The class of each row; every class occurs.
-    weight : ndarray of float64, shape (n_samples,) or (0,)
-        Of the rows, without those of their classes; empty: all 1.
-    start : ndarray of float64, shape (n_outputs,)
-        A first guess, from :func:`prior_shift`; returned if no shift moves the means.
+    `raw_score` is that of the training rows, learnt under class weights; `weight` is without these,
+    and every class occurs in `codes`. `start` is a first guess, of :func:`prior_shift`, and
+    returned if no shift moves the means.
     """
     n_free = max(loss.n_outputs - 1, 1)  # only differences count: that of the first class stays
     shares = [weighted_mean((codes == k).astype(float), weight) for k in range(1, n_free + 1)]

@@ -34,7 +34,6 @@ from sklboost.estimators.input.features import (
     SHAPE_CHECKS,
     FeatureSettings,
     check_bins_are_small,
-    check_number_of_rows,
     check_sparse,
     encoded_table,
     fit_encodings,
@@ -44,17 +43,10 @@ from sklboost.estimators.input.features import (
 
 
 class ClusterSource(FrameAdapter):
-    """Columns whose values are in partitions on a cluster.
+    """Columns whose values are in partitions on a cluster, with the facts of each partition.
 
     Those that are not just numbers have to be looked at: then a column has the distinct values of
     all partitions as its rows. The others are columns of numbers without rows.
-
-    Parameters
-    ----------
-    names : list or None
-    partitions : Partitions
-    facts : sequence of Facts
-        What is in each partition.
     """
 
     def __init__(self, names: list[Any] | None, partitions: Partitions, facts: Sequence[Facts]):
@@ -111,7 +103,6 @@ def cluster_source(X: Any, settings: FeatureSettings) -> tuple[ClusterSource, np
         validate_data(BaseEstimator(), X._meta, skip_check_array=True)
     source = ClusterSource(columns, *open_collection(X))
     validate_data(BaseEstimator(), shape_of(source), estimator=settings.caller, **SHAPE_CHECKS)
-    check_number_of_rows(source)
     _check_alike(source)
     if source.facts[0].is_sparse:
         _check_sparse(source, settings)

@@ -37,8 +37,6 @@ from sklboost.estimators.parameters.rules import value_of
 
 # Columns that an error lists.
 _MOST_NAMED = 10
-# Beyond, the 32 bits of a gradient sum leave a row less than two steps.
-_MOST_ROWS = 2**29
 # The bins of bin_features have a place for every value, stored or not.
 _MOST_BIN_BYTES = 2**28
 
@@ -103,15 +101,7 @@ def fit_source(
         source = validate_data(fitted, source, estimator=settings.caller, **FEATURE_CHECKS)
         names = getattr(fitted, "feature_names_in_", None) if names is None else names
         source = _read_array(source, settings, encodings)
-    check_number_of_rows(source)
     return source, names
-
-
-def check_number_of_rows(source: FrameAdapter | np.ndarray) -> None:
-    """Raise ValueError if there are more rows than gradients can be summed up of."""
-    n_rows = source.n_rows if isinstance(source, FrameAdapter) else len(source)
-    if n_rows > _MOST_ROWS:
-        raise ValueError(f"X has {n_rows:,} rows: at most {_MOST_ROWS:,} are supported")
 
 
 def fit_table(

@@ -32,6 +32,9 @@ from sklboost.estimators.input.targets import Targets
 from sklboost.objectives.loss import Loss
 from sklboost.tree.core.quantization import FEW_ROWS
 
+# Beyond, the 32 bits of a gradient sum leave a row less than two steps.
+_MOST_ROWS = 2**29
+
 
 class Rows(NamedTuple):
     """Rows of positive weight and of known targets.
@@ -157,6 +160,8 @@ def training_rows(
             f"X has {X.partitions!r}, but y has {len(y):,} rows: pass a target for each row of X"
         )
     check_consistent_length(X, y)
+    if len(y) > _MOST_ROWS:
+        raise ValueError(f"X has {len(y):,} rows: at most {_MOST_ROWS:,} are supported")
     weight, is_used = _weights(given.sample_weight, y, "sample_weight")
 
     if isinstance(X, BinnedMatrix):
