@@ -342,7 +342,11 @@ class BinnedMatrix:
                     "can be chosen; choose the columns before bin_features"
                 )
         if isinstance(key, slice) and key.step in (None, 1):
-            return self._slice(*key.indices(len(self))[:2])
+            start, stop, _ = key.indices(len(self))  # a view
+            stop, span = max(start, stop), self._span
+            if span is not None:
+                span = Span(span.folder, span.start + start, span.start + stop)
+            return BinnedMatrix(self._bins[start:stop], self._binning, self._row_arrays, span)
         if self._row_arrays.are_on_disk:
             numbers = np.arange(len(self), dtype=np.uint32)[key]
             bins = self._row_arrays.take(self._bins, numbers) if numbers.ndim == 1 else numbers
@@ -354,13 +358,6 @@ class BinnedMatrix:
                 "numbers or a mask with one bool for each row; write B[3:4] for one row"
             )
         return BinnedMatrix(bins, self._binning, self._row_arrays)
-
-    def _slice(self, start: int, stop: int) -> "BinnedMatrix":
-        """Return the rows from `start` to `stop`, a view."""
-        stop, span = max(start, stop), self._span
-        if span is not None:
-            span = Span(span.folder, span.start + start, span.start + stop)
-        return BinnedMatrix(self._bins[start:stop], self._binning, self._row_arrays, span)
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
         """Raise TypeError: numbers of bins are not values and must not be taken for them."""

@@ -278,7 +278,18 @@ def bin_sparse(
     kept = bins != zero_bins(cuts)[features]
     starts = np.concatenate([[0], np.cumsum(kept)])[entries.starts]
     stored = Entries(*map(read_only, (starts, entries.numbers[kept], bins[kept])))
-    return _lay_out(team, stored, n_samples, cuts, has_missing), cuts
+
+    bundles = bundle_features(stored, np.diff(cuts.starts) + 1 + has_missing, n_samples)
+    dtype = np.uint8 if bundles.n_cells.max() <= 256 else np.uint16
+    rows = np.empty((n_samples, len(bundles.n_cells)), dtype=dtype)
+    columns = np.empty(rows.shape[::-1], dtype=dtype)
+    matrix = lay_out_cells(rows, columns, cuts, has_missing, bundles)
+    # what rows without an entry have
+    empty = np.zeros(len(columns), dtype=np.int64)
+    empty[bundles.column[bundles.is_alone]] = matrix.places.zero_bin[bundles.is_alone]
+    rows[:], columns[:] = empty, empty[:, np.newaxis]
+    team.run(write_entries, stored, matrix)
+    return matrix._replace(rows=read_only(rows), columns=read_only(columns)), cuts
 
 
 @kernel
@@ -297,23 +308,6 @@ def find_bins(team, entries, cuts, bins):
             else:
                 bins[index] = np.searchsorted(feature_cuts, value, side="right")
         feature = next_task(team, _COUNTER, n_features)
-
-
-def _lay_out(
-    team: ThreadTeam, entries: Entries, n_samples: int, cuts: BinCuts, has_missing: np.ndarray
-) -> TrainingBins:
-    """Lay the bins out in columns; the values of the entries are bins here, none that of 0."""
-    bundles = bundle_features(entries, np.diff(cuts.starts) + 1 + has_missing, n_samples)
-    dtype = np.uint8 if bundles.n_cells.max() <= 256 else np.uint16
-    rows = np.empty((n_samples, len(bundles.n_cells)), dtype=dtype)
-    columns = np.empty(rows.shape[::-1], dtype=dtype)
-    matrix = lay_out_cells(rows, columns, cuts, has_missing, bundles)
-    # what rows without an entry have
-    empty = np.zeros(len(columns), dtype=np.int64)
-    empty[bundles.column[bundles.is_alone]] = matrix.places.zero_bin[bundles.is_alone]
-    rows[:], columns[:] = empty, empty[:, np.newaxis]
-    team.run(write_entries, entries, matrix)
-    return matrix._replace(rows=read_only(rows), columns=read_only(columns))
 
 
 @kernel

@@ -38,7 +38,7 @@ from sklboost.data.raw_values import (
     value_blocks,
 )
 from sklboost.data.sparse_table import SparseTable, join_sparse
-from sklboost.data.table import BLOCK_VALUES, Table, join_tables, table_of
+from sklboost.data.table import BLOCK_VALUES, Column, Table, join_tables
 from sklboost.engine.compiling import kernel
 from sklboost.engine.model import Model
 from sklboost.engine.parallel import ThreadMemory, ThreadTeam, assemble, is_joblib_task, share
@@ -98,13 +98,16 @@ def training_bins(
     """Return the bins of the training rows in both layouts, and how values become bins.
 
     The positive weights of the rows, (n_samples,) or (0,), and `max_bin` decide on the cuts of raw
-    values; a BinnedMatrix has its own.
+    values; a BinnedMatrix has its own. In a task of joblib, bins of not very many values are made
+    once.
     """
     if isinstance(X, RemoteFeatures):
         raise TypeError("X is a Dask collection, which this does not take yet: pass X.compute()")
     if isinstance(X, SparseTable):
         return bin_sparse(team, X, weight, max_bin)
     if not isinstance(X, BinnedMatrix):
+        if X.size <= _MOST_VALUES and is_joblib_task():
+            return _shared_bins(team, X, weight, max_bin)
         cuts, has_missing = find_cuts(team, X, weight, max_bin)
         return apply_cuts(team, X, cuts, has_missing), cuts
     columns = X.columns
@@ -143,7 +146,11 @@ def raw_blocks(team: ThreadTeam, X: Features) -> Iterator[tuple[slice, RawMatrix
         yield from value_blocks(X)
         return
     cells = lay_out_cells(X.bins, X.bins.T, X.binning.cuts, X.binning.has_missing)
-    cell_values = _middles(cells.lower, cells.upper)
+    with np.errstate(all="ignore"):
+        middle = cells.lower / 2.0 + cells.upper / 2.0  # halved first: their sum may overflow
+    # subnormal halves are rounded; fmax and fmin prefer numbers to NaN, which is that of missing
+    # values: a bin without middle, from -inf to inf, is represented by -inf
+    cell_values = np.fmin(np.fmax(middle, cells.lower), cells.upper)
     n_rows = max(1, BLOCK_VALUES // X.shape[1])
     values = np.empty((min(n_rows, len(X)), X.shape[1]))
     for start in range(0, len(X), n_rows):
@@ -162,17 +169,6 @@ def fill_values(team, bins, cell_starts, cell_values, values):
     for row in range(start, stop):
         for feature in range(bins.shape[1]):
             values[row, feature] = cell_values[cell_starts[feature] + bins[row, feature]]
-
-
-@np.errstate(all="ignore")
-def _middles(lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
-    """Return a value in the middle of each bin, from `lower` to `upper`; NaN for missing values.
-
-    A bin without middle, from -inf to inf, is represented by -inf.
-    """
-    middle = lower / 2.0 + upper / 2.0  # halved first: their sum may overflow
-    # subnormal halves are rounded; and fmax and fmin prefer numbers to NaN
-    return np.fmin(np.fmax(middle, lower), upper)
 
 
 def value_array(X: np.ndarray | Table | SparseTable) -> np.ndarray:
@@ -206,7 +202,11 @@ def join_rows(X: Features | RemoteFeatures, other: Features) -> Features | Remot
         )
     if isinstance(X, np.ndarray) and isinstance(other, np.ndarray):
         return np.concatenate([X, other])
-    tables = [rows if isinstance(rows, Table) else table_of(rows) for rows in (X, other)]
+    no_categories = np.zeros(X.shape[1], dtype=np.int64)
+    tables = [
+        rows if isinstance(rows, Table) else Table([Column(own) for own in rows.T], no_categories)
+        for rows in (X, other)
+    ]
     return join_tables(*tables)
 
 
@@ -234,17 +234,15 @@ _made: WeakValueDictionary[bytes, _Made] = WeakValueDictionary()
 _memory = ThreadMemory()
 
 
-def shared_bins(
-    team: ThreadTeam, X: Features, weight: np.ndarray, max_bin: int
+def _shared_bins(
+    team: ThreadTeam, X: np.ndarray | Table, weight: np.ndarray, max_bin: int
 ) -> tuple[TrainingBins, BinCuts]:
-    """Return what :func:`~sklboost.data.features.training_bins` does; in a task of joblib once.
-
-    Bins of a BinnedMatrix, of sparse rows and of very many values are not kept.
-    """
-    if not isinstance(X, np.ndarray | Table) or X.size > _MOST_VALUES or not is_joblib_task():
-        return training_bins(team, X, weight, max_bin)
+    """Return the bins that a task of joblib has made of the same values, or make them."""
     key, mine = _digest(X, weight, max_bin), _memory.kept
-    made = _made.get(key) or _Made(*training_bins(team, X, weight, max_bin))
+    made = _made.get(key)
+    if made is None:
+        cuts, has_missing = find_cuts(team, X, weight, max_bin)
+        made = _Made(apply_cuts(team, X, cuts, has_missing), cuts)
     _made[key] = made
     mine.pop(key, None)
     mine[key] = made  # the last used is the last that goes

@@ -382,18 +382,12 @@ def _write_partitions(frame: Any, folder: Path) -> None:
 def _schema_of(part: Any) -> pa.Schema:
     """Return the columns of a partition; codes of categories may need more bits in others."""
     schema = pa.Schema.from_pandas(part, preserve_index=False)
-    fields = [
-        field.with_type(_wide_dictionary(field.type))
-        if pa.types.is_dictionary(field.type)
-        else field
-        for field in schema
-    ]
-    return pa.schema(fields, schema.metadata)
-
-
-def _wide_dictionary(type_: pa.DictionaryType) -> pa.DataType:
-    wide = wide_type(type_)
-    return pa.dictionary(wide.index_type, wide.value_type, type_.ordered)
+    for number, field in enumerate(schema):
+        if pa.types.is_dictionary(field.type):
+            wide = wide_type(field.type)
+            type_ = pa.dictionary(wide.index_type, wide.value_type, field.type.ordered)
+            schema = schema.set(number, field.with_type(type_))
+    return schema
 
 
 def _check_width(own: pa.Schema, schema: pa.Schema) -> None:

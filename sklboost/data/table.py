@@ -155,11 +155,6 @@ class Table:
         return self.columns[feature].take(rows if self._rows is None else self._rows[rows])
 
 
-def table_of(X: np.ndarray) -> Table:
-    """Return a 2-D array of numbers as a table whose columns are views of it."""
-    return Table([Column(column) for column in X.T], np.zeros(X.shape[1], dtype=np.int64))
-
-
 def join_tables(table: Table, other: Table) -> Table:
     """Return the rows of both tables, which have the same features: a copy."""
     columns = []

@@ -9,7 +9,7 @@ from numpy.testing import assert_array_equal
 from scipy.sparse import csr_array
 
 from sklboost.data import features as module
-from sklboost.data.features import shared_bins, training_bins
+from sklboost.data.features import training_bins
 from sklboost.data.sparse_table import SparseTable
 from sklboost.data.table import Column, Table
 from sklboost.engine.parallel import ThreadTeam
@@ -19,9 +19,9 @@ from tests.data.test_features import binned_matrix
 pytestmark = pytest.mark.interpreted
 
 
-def bins_of(X, weight=NO_WEIGHT, max_bin=16, make=shared_bins):
+def bins_of(X, weight=NO_WEIGHT, max_bin=16):
     with ThreadTeam(1) as team:
-        return make(team, X, weight, max_bin)
+        return training_bins(team, X, weight, max_bin)
 
 
 def n_made_when_threads_have_ended():
@@ -62,7 +62,7 @@ def test_the_same_values_are_binned_once_in_a_task(form):
     (matrix, cuts), (again, same_cuts) = in_one_task(twice)
     assert again is matrix
     assert same_cuts is cuts
-    expected, expected_cuts = bins_of(form(X), make=training_bins)
+    expected, expected_cuts = bins_of(form(X))
     assert_same_arrays(matrix, expected)
     assert_same_arrays(cuts, expected_cuts)
 
@@ -94,7 +94,7 @@ def test_whatever_bins_depend_on_makes_others():
     found = in_one_task(all_of_them)
     assert len({id(matrix.rows) for matrix, _ in found}) == len(cases)
     for case, (matrix, cuts) in zip(cases, found, strict=True):
-        expected, expected_cuts = bins_of(*case, make=training_bins)
+        expected, expected_cuts = bins_of(*case)
         assert_same_arrays(matrix, expected)
         assert_same_arrays(cuts, expected_cuts)
 

@@ -252,13 +252,13 @@ def test_threads_that_did_the_work(data):
 
 
 def test_few_values_are_binned_by_one_thread(data, monkeypatch):
-    sizes, shared_bins = [], fitting.shared_bins
+    sizes, training_bins = [], fitting.training_bins
 
     def watched(team, *arguments):
         sizes.append(team.size)
-        return shared_bins(team, *arguments)
+        return training_bins(team, *arguments)
 
-    monkeypatch.setattr(fitting, "shared_bins", watched)
+    monkeypatch.setattr(fitting, "training_bins", watched)
     X, y = data
     for n_copies, n_threads in ((10, 1), (40, 2)):  # of 4,420 values
         model = make(n_jobs=2).fit(np.tile(X, (n_copies, 1)), np.tile(y, n_copies))

@@ -33,13 +33,13 @@ def scores(fitted):
 @pytest.fixture
 def count(monkeypatch):
     """A list that grows by one whenever bins are made."""
-    made, make = [], shared_bins.training_bins
+    made, make = [], shared_bins.find_cuts
 
     def counted(*arguments):
         made.append(threading.get_ident())
         return make(*arguments)
 
-    monkeypatch.setattr(shared_bins, "training_bins", counted)
+    monkeypatch.setattr(shared_bins, "find_cuts", counted)
     return made
 
 

@@ -17,7 +17,7 @@ from sklboost.boosting.rounds import Rounds
 from sklboost.boosting.settings import BoostingTask, Dropout
 from sklboost.boosting.training import MakeGrower, Replay, Schedule, Training
 from sklboost.data.binning import LEAST_SHARED_VALUES, VALUES_PER_THREAD
-from sklboost.data.features import RemoteFeatures, row_arrays_of, shared_bins
+from sklboost.data.features import RemoteFeatures, row_arrays_of, training_bins
 from sklboost.data.raw_values import row_blocks
 from sklboost.engine.model import Model
 from sklboost.engine.parallel import ThreadTeam, n_threads_for
@@ -135,7 +135,7 @@ def bin_rows(team: ThreadTeam, rows: Rows, parameters: Parameters) -> Bins:
     X, max_bin = rows.X, parameters.max_bin
     if not isinstance(X, RemoteFeatures):
         team = team if X.size >= LEAST_SHARED_VALUES else ThreadTeam(1)
-        return Bins(*shared_bins(team, X, rows.weight, max_bin))  # type: ignore[arg-type]
+        return Bins(*training_bins(team, X, rows.weight, max_bin))  # type: ignore[arg-type]
     from sklboost.distributed.training import bin_on_cluster
 
     return Bins(*bin_on_cluster(X, rows.weight, max_bin, parameters.n_jobs))  # type: ignore[arg-type]

@@ -149,11 +149,18 @@ def read_feature_rules(parameters: Parameters, features: FittedFeatures) -> Feat
     """Return the constraints and the weights of the features."""
     signs, weights = parameters.monotone_constraints, parameters.feature_weights
     groups = parameters.interaction_constraints
+    if weights is not None:
+        weights = by_feature("feature_weights", weights, features.keys, 1.0)
+        if not any(weights):
+            raise ValueError(
+                f"feature_weights={parameters.feature_weights!r} is 0 for every feature, so none "
+                "could be drawn: give at least one a positive weight"
+            )
     return feature_rules(
         features.n_features,
         signs=None if signs is None else _signs_by_feature(signs, features),
         groups=None if groups is None else read_groups(groups, features.keys),
-        weights=None if weights is None else _weights_by_feature(weights, features.keys),
+        weights=weights,
     )
 
 
@@ -228,17 +235,6 @@ def _signs_by_feature(constraints: Any, features: FittedFeatures) -> list[Any]:
             "turn them into numbers"
         )
     return signs
-
-
-def _weights_by_feature(weights: Any, names: Sequence[Any]) -> list[Any]:
-    """Return a weight for each feature; ValueError if no feature could be drawn."""
-    by_number = by_feature("feature_weights", weights, names, 1.0)
-    if not any(by_number):
-        raise ValueError(
-            f"feature_weights={weights!r} is 0 for every feature, so none could be drawn: give at "
-            "least one a positive weight"
-        )
-    return by_number
 
 
 def read_groups(value: Any, names: Sequence[Any]) -> list[list[int]] | str | None:

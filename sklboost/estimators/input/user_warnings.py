@@ -15,13 +15,11 @@ def warn_user(message: str | Warning, category: type[Warning] = UserWarning) -> 
     A worker of joblib or Dask, on whose stack there is none, names the line that warns.
     """
     frame, level = sys._getframe(1), 2
-    while frame is not None and _package(frame.f_globals) in _BETWEEN:
+    while frame is not None:
+        name = str(frame.f_globals.get("__name__"))
+        if name == "__main__":  # the name after python -m, as of a worker's process
+            name = getattr(frame.f_globals.get("__spec__"), "name", name)
+        if name.partition(".")[0] not in _BETWEEN:
+            break
         frame, level = frame.f_back, level + 1  # type: ignore[assignment]
     warnings.warn(message, category, stacklevel=2 if frame is None else level)
-
-
-def _package(names: dict[str, object]) -> str:
-    name = str(names.get("__name__"))
-    if name == "__main__":  # the name after python -m, as of a worker's process
-        name = getattr(names.get("__spec__"), "name", name)
-    return name.partition(".")[0]
