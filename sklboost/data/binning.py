@@ -1,12 +1,12 @@
 """Bins of raw values, dense and sparse, by rows and by columns."""
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from sklboost.data.cuts import find_entry_cuts
-from sklboost.data.raw_values import Values, read_only, value_blocks
+from sklboost.data.raw_values import Allocate, Values, read_only, value_blocks
 from sklboost.data.sparse_table import Entries, SparseTable
 from sklboost.engine.compiling import inlined, kernel
 from sklboost.engine.instructions import (
@@ -97,9 +97,6 @@ VALUES_PER_THREAD = 7_000
 # of it in Python, whose lock two threads hand to and fro: on 2 cores they take 1.3 to 1.7 times as
 # long for 28,000 values, the same for 150,000, and 0.55 of the time for a million.
 LEAST_SHARED_VALUES = 150_000
-
-# Makes the array of a name, such as the layout "rows" or "columns", a shape and a dtype.
-Allocate = Callable[[str, tuple[int, ...], Any], np.ndarray]
 
 
 @kernel

@@ -11,7 +11,7 @@ is computed in its streaming engine, a Dask DataFrame partition by partition.
 
 import os
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -24,11 +24,9 @@ from sklboost.data.encoding import Encoding, encode
 from sklboost.data.frames import dask_kind
 from sklboost.data.frames.adapter import ColumnAdapter, FrameAdapter, Kind, is_wide
 from sklboost.data.frames.arrow_table import ArrowColumn, ArrowTable
-from sklboost.data.raw_values import BLOCK_ROWS
+from sklboost.data.raw_values import BLOCK_ROWS, Allocate
 from sklboost.data.table import BLOCK_VALUES, LARGEST_EXACT, Table
 
-# Makes the array of a name, shape and dtype.
-Allocate = Callable[[str, tuple[int, ...], Any], np.ndarray]
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
 

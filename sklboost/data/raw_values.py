@@ -14,6 +14,9 @@ import numpy as np
 BLOCK_ROWS = 2**18
 _WRITTEN_AT_ONCE = 2**20
 
+# Makes the array of a name, such as the layout "rows" or "columns", a shape and a dtype.
+Allocate = Callable[[str, tuple[int, ...], Any], np.ndarray]
+
 
 @dataclass(frozen=True)
 class RowArrays:

@@ -1,6 +1,7 @@
 """Arguments of `fit` besides X: values row by row as arrays, weights, validation sets, seeds."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import date, time, timedelta
 from numbers import Real
 from typing import Any, NamedTuple
@@ -93,21 +94,16 @@ def _as_numbers(values: np.ndarray, name: str, what: str) -> np.ndarray:
                 f"{name} holds times, such as {example!r}: {what} are numbers; subtract a date and "
                 "divide by np.timedelta64(1, 'D'), say, to count days"
             )
-    try:
+    with suppress(TypeError, ValueError, OverflowError):
         return values.astype(np.float64)
-    except (TypeError, ValueError, OverflowError):
-        wrong = next(value for value in values.ravel().tolist() if not _is_float(value))
+    for wrong in values.ravel().tolist():
+        try:
+            float(wrong)
+        except (TypeError, ValueError, OverflowError):
+            break
     kind = "text" if isinstance(wrong, str | bytes) else type(wrong).__name__
     hint = "; labels are for XGBClassifierLite" if what == "targets" else ""
     raise ValueError(f"{name} holds {kind}, such as {wrong!r:.100}: {what} are numbers{hint}")
-
-
-def _is_float(value: Any) -> bool:
-    try:
-        float(value)
-    except (TypeError, ValueError, OverflowError):
-        return False
-    return True
 
 
 def one_each(given: Any, name: str, what: str, n_rows: int, *, numeric: bool = False) -> np.ndarray:

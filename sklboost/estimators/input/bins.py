@@ -19,12 +19,11 @@ from sklboost.data.binned_matrix import (
 from sklboost.data.binning import (
     LEAST_SHARED_VALUES,
     VALUES_PER_THREAD,
-    Allocate,
     apply_cuts,
 )
 from sklboost.data.cuts import exact_weights, find_cuts, survey
 from sklboost.data.frames.adapter import FrameAdapter, as_objects, check_names
-from sklboost.data.raw_values import Values
+from sklboost.data.raw_values import Allocate, Values
 from sklboost.data.sparse_table import SparseTable
 from sklboost.engine.parallel import ThreadTeam, n_threads_for
 from sklboost.engine.structs import BinCuts
@@ -251,11 +250,8 @@ def bin_features(  # noqa: PLR0913, the arguments of users
     >>> search.predict(X[:3]).shape
     (3,)
     """
-    settings = checked_settings(
-        FeatureSettings("bin_features", categorical_features, True, "missing", missing, max_bin),
-        n_jobs,
-        verbose,
-    )
+    asked = dict(categorical_features=categorical_features, missing=missing, max_bin=max_bin)
+    settings = _checked_settings("bin_features", asked, n_jobs, verbose)
     source, names = fit_source(X, settings, None)
     X, encodings = source, None
     if isinstance(source, FrameAdapter):
@@ -273,10 +269,11 @@ def bin_features(  # noqa: PLR0913, the arguments of users
         return finish_bins(folder, bin_checked(*checked, folder.array).binning)
 
 
-def checked_settings(
-    settings: FeatureSettings, n_jobs: int | None, verbose: int
+def _checked_settings(
+    caller: str, asked: dict[str, Any], n_jobs: int | None, verbose: int
 ) -> FeatureSettings:
-    """Return the settings; ValueError if a parameter of binning breaks its rule."""
+    """Return how features are read; ValueError if a parameter of binning breaks its rule."""
+    settings = FeatureSettings(caller, **asked, enable_categorical=True, unknown_category="missing")
     check_parameters(Parameters, {**settings._asdict(), "n_jobs": n_jobs, "verbose": verbose})
     return settings
 
@@ -421,11 +418,8 @@ def bin_parquet(  # noqa: PLR0913, the arguments of users
     >>> XGBRegressorLite(n_estimators=5).fit(B, y).predict(table.select(["size"])).shape
     (4,)
     """
-    settings = checked_settings(
-        FeatureSettings("bin_parquet", categorical_features, True, "missing", missing, max_bin),
-        n_jobs,
-        verbose,
-    )
+    asked = dict(categorical_features=categorical_features, missing=missing, max_bin=max_bin)
+    settings = _checked_settings("bin_parquet", asked, n_jobs, verbose)
     if target is None:
         raise TypeError("target=None: it must be the name of a column, or a list of names")
     if isinstance(columns, str):
