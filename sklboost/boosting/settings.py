@@ -85,7 +85,7 @@ class BoostingTask(NamedTuple):
         return self.params.trees_per_round(self.n_outputs)
 
 
-def tree_params(  # noqa: PLR0913, those that are not passed on as they are
+def tree_params(
     *,
     gamma: float,
     pruning: str,

@@ -89,7 +89,7 @@ class Training:
             self._booster = Dart(task, self._evaluation, self.grower, task.dropout)
         self.seconds = {"boosting": 0.0, "evaluation": 0.0}
 
-    def run(self) -> None:  # noqa: C901, one loop tells the whole story
+    def run(self) -> None:
         """Do all rounds, or those up to a reason to stop."""
         schedule = self.schedule
         with ExitStack() as ends:

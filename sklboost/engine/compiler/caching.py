@@ -207,7 +207,7 @@ def _global_names(code: CodeType) -> set[str]:
     return names
 
 
-def _value_part(value: Any) -> str:  # noqa: C901, a line or two a kind of value
+def _value_part(value: Any) -> str:
     """Return a text that stands for a value, which is a constant for the compiler."""
     described = getattr(value, "digest_part", None)  # of kernels and instructions
     if described is not None:

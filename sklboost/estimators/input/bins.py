@@ -174,7 +174,7 @@ class Means(NamedTuple):
 
 
 @np.errstate(all="ignore")
-def bin_features(  # noqa: PLR0913, the arguments of users
+def bin_features(
     X: Any,
     max_bin: int = 256,
     sample_weight: Any = None,
@@ -347,7 +347,7 @@ class Parts(NamedTuple):
 
 
 @np.errstate(all="ignore")
-def bin_parquet(  # noqa: PLR0913, the arguments of users
+def bin_parquet(
     path: Any,
     target: str | Sequence[str],
     max_bin: int = 256,
