@@ -32,24 +32,30 @@ from sklboost.objectives.loss import (
 )
 from sklboost.tree.core.growing import Scores, TreeInputs, TreeKeys, finish_tree, grow_tree
 from sklboost.tree.core.machines import row_numbers
-from sklboost.tree.core.quantization import FEW_ROWS, LANES, Derivatives, derivatives_of, weigh
+from sklboost.tree.core.quantization import (
+    FEW_ROWS,
+    LANES,
+    Derivatives,
+    derivatives_of,
+    quantize,
+    weigh,
+)
 from sklboost.tree.core.workspace import RowPartition, Workspace, allocate_workspace, max_nodes
 from sklboost.tree.options.column_sampling import (
     ColumnSample,
     allocate_bins,
     allocate_column_sample,
 )
-from sklboost.tree.options.joint_columns import HistogramBins
 from sklboost.tree.options.renewal import Renewal, allocate_renewal, fill_residuals, renewal_of
 from sklboost.tree.options.row_sampling import RowSample, allocate_row_sample, is_drawn, row_keys
-from sklboost.tree.options.shared_roots import (
+from sklboost.tree.options.several_outputs import (
     SharedRoots,
     allocate_shared_roots,
     build_roots,
     gradients_of,
     lane_of,
-    quantize_lane,
 )
+from sklboost.tree.options.shared_columns import HistogramBins
 from sklboost.tree.predict.category_bits import allocate_bits, most_words, store_categories
 from sklboost.tree.predict.trees import copy_trees, first_trees
 
@@ -159,9 +165,7 @@ class RoundState(NamedTuple):
 
 
 @kernel
-def boost_rounds(  # noqa: C901, one loop tells the whole story
-    team, parallel_trees, state, params, workspace, grown, unpruned
-):
+def boost_rounds(team, parallel_trees, state, params, workspace, grown, unpruned):
     """Grow the parallel trees ``[start, stop)``; every member of the team calls it.
 
     They are counted through all rounds. `grown` is filled from the front, except for the settings,
@@ -226,7 +230,8 @@ def share_roots(team, parallel_tree, first, state, workspace):
     for output in range(first, stop):
         of_tree = derivatives_of(state.derivatives, output, output + 1)
         key = tree_keys(state, parallel_tree, output).rounding
-        quantize_lane(team, of_tree, key, output - first, state.roots, workspace)
+        gradients = gradients_of(state.roots, output - first, workspace.gradients)
+        quantize(team, of_tree, key, gradients, workspace.machines)
     build_roots(team, state.matrix, state.roots, workspace)
 
 

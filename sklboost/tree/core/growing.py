@@ -16,17 +16,17 @@ from sklboost.tree.core.frontier import ROOT, plan_builds, split_next_nodes, sta
 from sklboost.tree.core.histogram import build_histograms
 from sklboost.tree.core.machines import HISTOGRAMS, SPLITS, exchange, exchange_together
 from sklboost.tree.core.partition import add_values, own_all_rows, route_rows
-from sklboost.tree.core.pruning import close_gaps, name_final_leaves, prune
+from sklboost.tree.core.pruning import close_gaps, name_final_leaves, prune, prune_weakest_links
 from sklboost.tree.core.quantization import Gradients, quantize
 from sklboost.tree.core.splitting import SplitInputs, find_splits
 from sklboost.tree.core.workspace import OWN
 
 if TYPE_CHECKING:
     from sklboost.tree.options.column_sampling import ColumnSample
-    from sklboost.tree.options.joint_columns import HistogramBins
     from sklboost.tree.options.renewal import Renewal
     from sklboost.tree.options.row_sampling import RowSample
-    from sklboost.tree.options.shared_roots import SharedRoots
+    from sklboost.tree.options.several_outputs import SharedRoots
+    from sklboost.tree.options.shared_columns import HistogramBins
 
 
 class TreeKeys(NamedTuple):
@@ -141,7 +141,7 @@ def finish_tree(team, matrix, derivatives, rules, params, workspace, scores):
     if team.rank == 0:
         prune(workspace.tree, params)
         if params.ccp_alpha > 0.0:
-            options.prune_weakest_links(workspace.tree, params)
+            prune_weakest_links(workspace.tree, params)
         name_final_leaves(workspace.tree)
     barrier(team)
     if scores.renewal.leaf.shape[1] > 0:

@@ -10,8 +10,8 @@ from sklboost.engine.compiling import inlined, kernel, late
 from sklboost.engine.elementary import hash_key, log, mix_bits
 from sklboost.engine.parallel import barrier, share
 from sklboost.engine.structs import FeatureRules, TrainingBins, TreeParams
-from sklboost.tree.options.joint_columns import HistogramBins, join_columns, single_columns
 from sklboost.tree.options.renewal import select_quantile
+from sklboost.tree.options.shared_columns import HistogramBins, join_columns, single_columns
 
 _ALL_GROUPS = np.uint64(0xFFFFFFFFFFFFFFFF)
 
