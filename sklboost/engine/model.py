@@ -235,6 +235,8 @@ class Model(_ModelFields, PackedOnce):
         Number of features of the training data.
     """
 
+    _constant: "Model"
+
     @cached_property
     def paths(self) -> Paths:
         """What takes a few rows down the trees."""
@@ -250,11 +252,9 @@ class Model(_ModelFields, PackedOnce):
         """The same model without linear leaves and unpruned trees: what kernels take."""
         if self.linear is None and self.unpruned is None:
             return self  # not kept: a model that refers to itself is freed late
+        if not hasattr(self, "_constant"):
+            self._constant = self._replace(linear=None, unpruned=None)
         return self._constant
-
-    @cached_property
-    def _constant(self) -> "Model":
-        return self._replace(linear=None, unpruned=None)
 
     def params_of(self, tree: int) -> TreeParams:
         """Return the settings of one tree."""
