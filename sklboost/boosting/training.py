@@ -105,7 +105,7 @@ class Training:
                 first = self.n_rounds
                 if first == self.n_estimators:
                     self.stop_reason = "completed"
-                elif self.elapsed > schedule.max_time and first > self.first_round:
+                elif first > self.first_round and self.elapsed > schedule.max_time:
                     self.stop_reason = "max_time"
                 elif not self._any_stops("before_iteration", first):
                     stop = min(first + self._n_at_once, self.n_estimators)
@@ -195,7 +195,7 @@ class Training:
         may_stop = any(isinstance(callback, EarlyStopping) for callback in callbacks)
         return fewest, min(n_rounds, _MOST_STOPPABLE_ROUNDS) if may_stop else n_rounds
 
-    # --- what callbacks see beside the attributes
+    # --- what callbacks see besides the attributes
 
     @property
     def elapsed(self) -> float:

@@ -74,7 +74,7 @@ def _toolchain_digest() -> str:
 
 # Settings of numba that change machine code.
 _SETTINGS = ("OPT", "BOUNDSCHECK", "LOOP_VECTORIZE", "SLP_VECTORIZE", "DEBUGINFO_DEFAULT")
-# At import, not at first use: the files may then be those of a newer version.
+# At import, not at first use: the files may then be of a newer version.
 _TOOLCHAIN = _toolchain_digest()
 
 

@@ -238,7 +238,7 @@ def allocate_bins(
     """Return what histograms are built from, read-only, and the memory of a copy to be written.
 
     The rows of the matrix, with joint columns where these save time, and nothing to be written; or
-    room for a copy: that of a tree's columns is worth its time if the additions that it saves would
+    room for a copy: copying a tree's columns is worth its time if the additions that it saves would
     take longer. `n_outputs` is the number of those that one tree has values for.
     """
     n_samples, n_columns = matrix.rows.shape

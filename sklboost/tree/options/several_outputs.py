@@ -178,15 +178,6 @@ def allocate_shared_roots(matrix: TrainingBins, n_threads: int, n_outputs: int) 
 
 
 @inlined
-def lane_of(roots, output, n_outputs):
-    """Return the lane of an output's tree, -1 if it has none: it may be alone in its four."""
-    lane = np.int64(-1)
-    if roots.packed.shape[1] > 0 and (output % LANES > 0 or output + 1 < n_outputs):
-        lane = np.int64(output % LANES)
-    return lane
-
-
-@inlined
 def gradients_of(roots, lane, gradients):
     """Return what a tree's derivatives are quantised to: its lane or, if it is -1, `gradients`.
 
