@@ -32,24 +32,29 @@ from sklboost.objectives.loss import (
 )
 from sklboost.tree.core.growing import Scores, TreeInputs, TreeKeys, finish_tree, grow_tree
 from sklboost.tree.core.machines import row_numbers
-from sklboost.tree.core.quantization import FEW_ROWS, LANES, Derivatives, derivatives_of, weigh
+from sklboost.tree.core.quantization import (
+    FEW_ROWS,
+    LANES,
+    Derivatives,
+    derivatives_of,
+    quantize,
+    weigh,
+)
 from sklboost.tree.core.workspace import RowPartition, Workspace, allocate_workspace, max_nodes
 from sklboost.tree.options.column_sampling import (
     ColumnSample,
     allocate_bins,
     allocate_column_sample,
 )
-from sklboost.tree.options.joint_columns import HistogramBins
 from sklboost.tree.options.renewal import Renewal, allocate_renewal, fill_residuals, renewal_of
 from sklboost.tree.options.row_sampling import RowSample, allocate_row_sample, is_drawn, row_keys
-from sklboost.tree.options.shared_roots import (
+from sklboost.tree.options.several_outputs import (
     SharedRoots,
     allocate_shared_roots,
     build_roots,
     gradients_of,
-    lane_of,
-    quantize_lane,
 )
+from sklboost.tree.options.shared_columns import HistogramBins
 from sklboost.tree.predict.category_bits import allocate_bits, most_words, store_categories
 from sklboost.tree.predict.trees import copy_trees, first_trees
 
@@ -159,9 +164,7 @@ class RoundState(NamedTuple):
 
 
 @kernel
-def boost_rounds(  # noqa: C901, one loop tells the whole story
-    team, parallel_trees, state, params, workspace, grown, unpruned
-):
+def boost_rounds(team, parallel_trees, state, params, workspace, grown, unpruned):
     """Grow the parallel trees ``[start, stop)``; every member of the team calls it.
 
     They are counted through all rounds. `grown` is filled from the front, except for the settings,
@@ -186,25 +189,31 @@ def boost_rounds(  # noqa: C901, one loop tells the whole story
                 return
         for output in range(0, len(raw_score), n_tree_outputs):
             stop = output + n_tree_outputs
-            of_tree = derivatives_of(derivatives, output, stop)
-            keys = tree_keys(state, parallel_tree, output)
             if state.roots.packed.shape[1] > 0 and output % LANES == 0:
                 share_roots(team, parallel_tree, output, state, workspace)
-            lane = lane_of(state.roots, output, len(raw_score))
-            gradients = gradients_of(state.roots, lane, workspace.gradients)
-            inputs = TreeInputs(
-                keys, gradients, state.rows, state.columns, state.bins, state.roots, lane
-            )
-            scores = Scores(raw_score[output:stop], renewal_of(state.renewal, output, stop))
+            of_tree = derivatives_of(derivatives, output, stop)
+            inputs = inputs_of(state, parallel_tree, output, workspace)
             grow_tree(team, state.matrix, of_tree, inputs, params, workspace)
             if workspace.machines.failed[0] == 1:
                 return
             if team.rank == 0 and len(unpruned.nodes) > 0:
                 store_tree(workspace.tree, unpruned, tree)
+            scores = Scores(raw_score[output:stop], renewal_of(state.renewal, output, stop))
             finish_tree(team, state.matrix, of_tree, state.columns.rules, params, workspace, scores)
             if team.rank == 0:
                 store_tree(workspace.tree, grown, tree)
             tree += 1
+
+
+@inlined
+def inputs_of(state, parallel_tree, output, workspace):
+    """Return what the tree of an output, or of all, is grown on besides its derivatives."""
+    keys, roots, lane = tree_keys(state, parallel_tree, output), state.roots, np.int64(-1)
+    # the last output may be alone in its four: then its tree builds its root itself
+    if roots.packed.shape[1] > 0 and (output % LANES > 0 or output + 1 < len(state.raw_score)):
+        lane = np.int64(output % LANES)
+    gradients = gradients_of(roots, lane, workspace.gradients)
+    return TreeInputs(keys, gradients, state.rows, state.columns, state.bins, roots, lane)
 
 
 @inlined
@@ -226,7 +235,8 @@ def share_roots(team, parallel_tree, first, state, workspace):
     for output in range(first, stop):
         of_tree = derivatives_of(state.derivatives, output, output + 1)
         key = tree_keys(state, parallel_tree, output).rounding
-        quantize_lane(team, of_tree, key, output - first, state.roots, workspace)
+        gradients = gradients_of(state.roots, output - first, workspace.gradients)
+        quantize(team, of_tree, key, gradients, workspace.machines)
     build_roots(team, state.matrix, state.roots, workspace)
 
 
@@ -271,7 +281,7 @@ class Rounds:
         self.traffic: dict[str, tuple[int, int]] = {}
         self._task = task = task._replace(y=np.ascontiguousarray(np.atleast_2d(task.y)))
         self._raw: RawMatrix | None = None
-        self._has_units = False  # of the derivatives of a compiled loss
+        self._has_units = False  # of the derivatives of a user's function of rows
         self._fill = task.loss.prepare(team, task.y, task.weight, task.sampling_seed)
         if task.params.linear_tree == 1 and not isinstance(task.X, BinnedMatrix):
             self._raw = raw_matrix(value_array(task.X))
@@ -337,20 +347,19 @@ class Rounds:
 
     def _derive(self, round_: int) -> None:
         """Fill the derivatives of the next round if no block of the loss does."""
-        task, state = self._task, self.state
-        units = state.derivatives.units
-        if state.loss.is_compiled == 1:
-            check_hessians(task.loss, task.y, state.raw_score)
-            if not self._has_units and task.loss.row_derivatives is not None:
-                sample_units(task.loss, task.y, state.raw_score, units)
-                state.loss.parameters[:] = 1.0 / units.T.ravel()
-            self._has_units = True
-            return
+        task, state, units = self._task, self.state, self.state.derivatives.units
         derivatives = (state.derivatives.gradient, state.derivatives.hessian)
-        if self._fill is not None:
+        if state.loss.is_compiled == 1:
+            if task.loss.row_derivatives is not None:  # a user's
+                check_hessians(task.loss, task.y, state.raw_score)
+                if not self._has_units:
+                    sample_units(task.loss, task.y, state.raw_score, units)
+                    state.loss.parameters[:] = 1.0 / units.T.ravel()
+                    self._has_units = True
+        elif self._fill is not None:
             self._fill(round_, state.raw_score, *derivatives)
-            return
-        ask_derivatives(task.loss, task.y, state.raw_score, task.weight, derivatives, units)
+        else:
+            ask_derivatives(task.loss, task.y, state.raw_score, task.weight, derivatives, units)
 
     def _fit_lines(
         self, raw: RawMatrix, trees: Trees, parallel_tree: int, params: TreeParams

@@ -59,7 +59,7 @@ class BoostingTask(NamedTuple):
     # float64, shape (n_outputs, n_samples): before the first round. Modified by each round.
     raw_score: np.ndarray
     base_score: np.ndarray  # float64, shape (n_outputs,): of the model before its first tree
-    trees_before: Trees  # those of the model that is continued
+    trees_before: Trees  # of the model that is continued
     loss: Loss
     params: TreeParams
     rules: FeatureRules
@@ -85,7 +85,7 @@ class BoostingTask(NamedTuple):
         return self.params.trees_per_round(self.n_outputs)
 
 
-def tree_params(  # noqa: PLR0913, those that are not passed on as they are
+def tree_params(
     *,
     gamma: float,
     pruning: str,
@@ -140,7 +140,7 @@ def feature_rules(
         most_together = {"pairwise": 2, "no_interactions": 1}[groups]
         groups = [range(n_features)]
     bits = np.empty((0, 0), dtype=np.uint64)
-    if groups is not None:  # those of each feature as bits of 64-bit words
+    if groups is not None:  # the groups of each feature as bits of 64-bit words
         bits = np.zeros((n_features, len(groups) // 64 + 1), dtype=np.uint64)
         for number, group in enumerate(groups):
             bits[np.asarray(group, dtype=np.intp), number // 64] |= np.uint64(1 << number % 64)

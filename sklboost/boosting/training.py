@@ -89,7 +89,7 @@ class Training:
             self._booster = Dart(task, self._evaluation, self.grower, task.dropout)
         self.seconds = {"boosting": 0.0, "evaluation": 0.0}
 
-    def run(self) -> None:  # noqa: C901, one loop tells the whole story
+    def run(self) -> None:
         """Do all rounds, or those up to a reason to stop."""
         schedule = self.schedule
         with ExitStack() as ends:
@@ -105,7 +105,7 @@ class Training:
                 first = self.n_rounds
                 if first == self.n_estimators:
                     self.stop_reason = "completed"
-                elif self.elapsed > schedule.max_time and first > self.first_round:
+                elif first > self.first_round and self.elapsed > schedule.max_time:
                     self.stop_reason = "max_time"
                 elif not self._any_stops("before_iteration", first):
                     stop = min(first + self._n_at_once, self.n_estimators)
@@ -195,7 +195,7 @@ class Training:
         may_stop = any(isinstance(callback, EarlyStopping) for callback in callbacks)
         return fewest, min(n_rounds, _MOST_STOPPABLE_ROUNDS) if may_stop else n_rounds
 
-    # --- what callbacks see beside the attributes
+    # --- what callbacks see besides the attributes
 
     @property
     def elapsed(self) -> float:

@@ -83,7 +83,7 @@ class CalibrationDisplay(Display):
     name: str | None = None
 
     @classmethod
-    def from_estimator(  # noqa: PLR0913, the arguments of users
+    def from_estimator(
         cls,
         estimator: Any,
         X: Any,
@@ -233,7 +233,7 @@ class CalibrationDisplay(Display):
 
 
 @draws_like(CalibrationDisplay.from_estimator)
-def plot_calibration(  # noqa: PLR0913, the arguments of users
+def plot_calibration(
     estimator: Any,
     X: Any,
     y: Any,

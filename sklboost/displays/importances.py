@@ -242,7 +242,7 @@ class ImportanceDisplay(Display):
 
 
 @draws_like(ImportanceDisplay.from_estimator)
-def plot_importance(  # noqa: PLR0913, those of XGBoost
+def plot_importance(
     estimator: Any,
     *,
     importance_type: str | None = None,

@@ -201,7 +201,7 @@ class TreeDisplay(Display):
     rankdir: str = "TB"
 
     @classmethod
-    def from_estimator(  # noqa: PLR0913, the arguments of users
+    def from_estimator(
         cls,
         estimator: Any,
         tree: int = 0,
@@ -330,7 +330,7 @@ class TreeDisplay(Display):
 
 
 @draws_like(TreeDisplay.from_estimator)
-def plot_tree(  # noqa: PLR0913, the arguments of users
+def plot_tree(
     estimator: Any,
     tree: int = 0,
     *,

@@ -286,7 +286,7 @@ def rows_of(blocks: np.ndarray, n_samples: int) -> np.ndarray:
     return rows[rows < n_samples]
 
 
-def make_machine(  # noqa: PLR0913, arrays that are sent one by one
+def make_machine(
     peers: Peers,
     pickled_work: np.ndarray,
     n_threads: int,

@@ -1,4 +1,4 @@
-"""Which code runs the kernels: that of a wheel, that of numba, or Python itself.
+"""Which code runs the kernels: machine code of a wheel, numba's, or Python itself.
 
 Decided once, when the package is imported. The environment variable ``SKLBOOST_BACKEND`` can name
 another: ``compiler``, ``interpreter``, or a processor level of the wheel, such as ``x86-64-v2``.
@@ -135,7 +135,7 @@ class Library:
             raise LibraryError(f"it cannot be loaded: {error!r}") from error
         self._library = library  # the addresses are good as long as it is loaded
 
-    def versions(self, kernel: str) -> dict[str, tuple[Any, str]]:
+    def versions_of(self, kernel: str) -> dict[str, tuple[Any, str]]:
         """Return functions of a kernel, and the types of their results, by their kinds."""
         return {
             entry["kinds"]: (_PACKED_FUNCTION(self._addresses[entry["function"]]), entry["returns"])
@@ -215,18 +215,17 @@ class LibraryKernel:
         self.py_func = function
         self._library = library
         self._compiler = compiler
+        self._versions: dict[str, tuple[Any, str]] | None = None  # until the first call
 
     @property
     def name(self) -> str:
         """Its name in the library."""
         return f"{self.__module__}.{self.py_func.__qualname__}"
 
-    @cached_property
-    def _versions(self) -> dict[str, tuple[Any, str]]:
-        return self._library.versions(self.name)
-
     def __call__(self, *arguments: Any) -> Any:
         """Call the machine code for these arguments."""
+        if self._versions is None:
+            self._versions = self._library.versions_of(self.name)
         try:
             kinds, words, alive = pack(arguments)
             function, returns = self._versions[kinds]
@@ -254,10 +253,7 @@ class LibraryKernel:
         try:
             return self.kernel
         except ImportError as error:
-            if error.name not in (
-                "numba",
-                "llvmlite",
-            ):  # what is installed, but of no use, says why
+            if error.name not in ("numba", "llvmlite"):  # installed, but of no use: it says why
                 raise
             what = f"{self.name} for arguments of which the wheel has no machine code ({missing})"
             raise needs_compiler(what) from error
@@ -293,7 +289,7 @@ def pickled_by_name(kernel: Any) -> tuple[Any, ...] | None:
 
 # --- levels of processors
 #
-# The x86-64 levels are those of the psABI (https://gitlab.com/x86-psABIs/x86-64-ABI, table 3.1).
+# The x86-64 levels are defined in the psABI (https://gitlab.com/x86-psABIs/x86-64-ABI, table 3.1).
 
 # Asks a processor, as its instruction CPUID does: (leaf, subleaf) -> registers eax, ebx, ecx, edx.
 Ask = Callable[[int, int], Sequence[int]]
@@ -314,7 +310,7 @@ class _Bit(NamedTuple):
 
 
 _LEAF_7, _EXTENDED = 7, 0x80000001
-# What each level needs beside the ones before it.
+# What each level needs in addition to the ones before it.
 X86_64_LEVELS = {
     "x86-64-v2": {
         "SSE3": _Bit(1, _ECX, 0),

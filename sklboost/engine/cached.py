@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 _T = TypeVar("_T")
 
 
-class cached_property(functools.cached_property[_T]):  # noqa: N801, as that of functools
+class cached_property(functools.cached_property[_T]):  # noqa: N801, as in functools
     """Computes once and keeps the result, as ``functools.cached_property`` since Python 3.12 does.
 
     That of Python 3.11 holds a lock of the class while it computes. A child that is forked

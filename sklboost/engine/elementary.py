@@ -81,7 +81,7 @@ def log_of_factorial(x):
     Stirling's series at x + 8, less the logarithm of (x + 1) (x + 2) ... (x + 7). The error is
     below 2e-14 for x < 10 and relatively below 2e-15 above.
     """
-    near = min(x, 1e30)  # above, the product is nothing beside the rest, and would overflow
+    near = min(x, 1e30)  # above, the rest swallows the product, and would overflow
     product = (near + 1.0) * (near + 2.0) * (near + 3.0) * (near + 4.0)
     product *= (near + 5.0) * (near + 6.0) * (near + 7.0)
     z = x + 8.0

@@ -12,7 +12,7 @@ from sklboost.engine.packing import PackedOnce
 from sklboost.engine.structs import TreeParams
 
 # One node of a finished tree. Wide fields first, so that nothing is padded between.
-# In a vector tree value and gradient are those of the first output, and the cover is the mean of
+# In a vector tree value and gradient are of the first output, and the cover is the mean of
 # all outputs'. The threshold is float64: float64 features are compared without rounding. int32
 # links are enough for 2^30 rows, each in a leaf of its own.
 NODE_DTYPE = np.dtype(
@@ -68,7 +68,7 @@ TOP_SPLIT_DTYPE = np.dtype(
     [
         ("missing_right", np.uint64),  # all bits 1: missing values go right; else 0
         ("column", np.int32),  # of the block of rows: TreeTops.features[column] is the feature
-        ("node", np.int32),  # among those of all trees, if it has a set of categories; else -1
+        ("node", np.int32),  # among the nodes of all trees, if it has a set of categories; else -1
         ("place", np.int32),  # the first of the tree's landings on its right
         # 1: the rows are bins, and the threshold lies within the bin that it is compared with
         ("cuts_bin", np.int32),
@@ -134,7 +134,7 @@ LINEAR_TERM_DTYPE = np.dtype(
 class LinearLeaves(NamedTuple):
     """The linear terms of leaves, in the order of the nodes of all trees.
 
-    A row in node k gets, beside ``nodes[k].value``::
+    A row in node k gets, in addition to ``nodes[k].value``::
 
         shifts[k] + sum of slope * (x[feature] - centre)
 
@@ -235,6 +235,8 @@ class Model(_ModelFields, PackedOnce):
         Number of features of the training data.
     """
 
+    _constant: "Model"
+
     @cached_property
     def paths(self) -> Paths:
         """What takes a few rows down the trees."""
@@ -250,11 +252,9 @@ class Model(_ModelFields, PackedOnce):
         """The same model without linear leaves and unpruned trees: what kernels take."""
         if self.linear is None and self.unpruned is None:
             return self  # not kept: a model that refers to itself is freed late
+        if not hasattr(self, "_constant"):
+            self._constant = self._replace(linear=None, unpruned=None)
         return self._constant
-
-    @cached_property
-    def _constant(self) -> "Model":
-        return self._replace(linear=None, unpruned=None)
 
     def params_of(self, tree: int) -> TreeParams:
         """Return the settings of one tree."""

@@ -51,7 +51,7 @@ class PackedOnce:
     __slots__ = ()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Leave out the words, whose addresses are those of this process."""
+        """Leave out the words, whose addresses mean nothing in another process."""
         return type(self), tuple(self)  # type: ignore[arg-type]
 
 
@@ -170,7 +170,7 @@ def _dtype_name(dtype: np.dtype) -> str:
 
 
 def _signed(value: Any) -> int:
-    """Return the word of a whole number, that of unsigned ones with the same bits."""
+    """Return the word of a whole number; an unsigned one becomes the signed one of its bits."""
     number = int(value)
     return number if number < _SIGNED else number - 2 * _SIGNED
 

@@ -114,7 +114,7 @@ def allowed_processors() -> set[int]:
 
 
 def n_spare_processors(allowed: set[int]) -> int | None:
-    """Return the number of processors minus that of all threads that run or wait for one.
+    """Return the number of processors less the number of threads that run or wait for one.
 
     It is negative on a busy machine. None if it is unknown, for example if `allowed`, the
     processors that this thread may run on, are not all.
@@ -162,8 +162,8 @@ class Placement:
     def _move_apart(self, rank: int) -> None:
         """Move this helper off the processor of another member, if it is there.
 
-        But only if another processor is idle: beside a thread of another program, or of a library
-        that waits for work without sleeping, the helper would be slower than beside its team.
+        But only if another processor is idle: sharing one with a thread of another program, or of
+        a library that waits for work without sleeping, is slower than sharing it with its team.
         """
         self.look(rank)
         taken = {*self._processors[:rank], *self._processors[rank + 1 :]} - {-1}
@@ -195,8 +195,8 @@ def _run_on(processors: set[int]) -> None:
 _LINE = 8
 # The first two go on counting through all calls: calls begun, and calls that helpers have finished.
 _BEGUN, _FINISHED, _ENTERED, _ABORTED, _GENERATION, _MEMBERS = (_LINE * i for i in range(6))
-# From the last on, each member has its counters of tasks, all on one line, and on the next line
-# those of the groups that it leads at a barrier.
+# From the last on, each member has its counters of tasks, all on one line, and on the next line the
+# counters of the groups that it leads at a barrier.
 N_TASK_COUNTERS = 5
 # Kernels keep what each member writes so many words or records apart, for the same reason.
 FAR_APART = 2 * _LINE
@@ -298,7 +298,8 @@ def next_task(team, counter, n_tasks):
     """
     for step in range(team.size):
         owner = (team.rank + step) % team.size
-        start, stop = share_of(owner, team.size, n_tasks)
+        # the member's share, as `share` says: the same of rows, blocks and tasks
+        start, stop = n_tasks * owner // team.size, n_tasks * (owner + 1) // team.size
         cell = _MEMBERS + FAR_APART * owner + counter
         # first only read: who adds takes the line from the cache of its owner
         if start < stop and start + atomic_load(team.state, cell) < stop:
@@ -339,13 +340,7 @@ def finish_call(state, n_finished, counter, least):
 @inlined
 def share(team, n_items):
     """Return the half-open range of this member's share of `n_items` equal items."""
-    return share_of(team.rank, team.size, n_items)
-
-
-@inlined
-def share_of(rank, size, n_items):
-    """Return the half-open range of a member's share: the same of rows, blocks and tasks."""
-    return n_items * rank // size, n_items * (rank + 1) // size
+    return n_items * team.rank // team.size, n_items * (team.rank + 1) // team.size
 
 
 # --- what Python calls
@@ -408,26 +403,26 @@ class ThreadTeam:
         threads the team is smaller; the results are the same bits whatever its size.
     """
 
+    _placement: Placement  # of a team of several
+
     def __init__(self, n_threads: int):
+        self.size = 1  # number of members, the caller included
         self._n_threads = n_threads
         self._queues: list[SimpleQueue[_Job | None]] = []
         self._threads: list[threading.Thread] = []
         self._job: _Job | None = None
         self._state = np.zeros(state_size(n_threads), dtype=np.int64)
-        self._placement = Placement(n_threads)
         self._n_calls = 0
 
-    @property
-    def size(self) -> int:
-        """Number of members, the caller included."""
-        return 1 + len(self._threads)
-
     def __enter__(self) -> "ThreadTeam":
+        # interpreted, the atomics are not atomic: one member only
+        if self._n_threads == 1 or BACKEND is Backend.INTERPRETER:
+            return self
+        self._placement = Placement(self._n_threads)
         try:
-            # interpreted, the atomics are not atomic: one member only
-            while self.size < self._n_threads and BACKEND is not Backend.INTERPRETER:
+            for rank in range(1, self._n_threads):
                 queue: SimpleQueue[_Job | None] = SimpleQueue()
-                args = (queue, self.size, self._state, self._placement)
+                args = (queue, rank, self._state, self._placement)
                 thread = threading.Thread(target=_serve, args=args, daemon=True)
                 # listed before it starts, so that Ctrl-C during its start leaves none behind
                 self._queues.append(queue)
@@ -439,6 +434,7 @@ class ThreadTeam:
         except BaseException:
             self._dissolve()
             raise
+        self.size = 1 + len(self._threads)
         return self
 
     def __exit__(self, *exception: object) -> None:
@@ -460,6 +456,7 @@ class ThreadTeam:
                 thread.join()
         self._queues.clear()
         self._threads.clear()
+        self.size = 1
 
     def run(self, function: Callable[..., None], *arguments: Any) -> None:
         """Call ``function(team, *arguments)`` on every member and return when all are done.
@@ -470,7 +467,7 @@ class ThreadTeam:
             What a member raised before the team had assembled, KeyboardInterrupt included. No
             member is still running then.
         """
-        self._state[_ENTERED : state_size(self._n_threads)] = 0
+        self._state[_ENTERED:] = 0
         if not self._queues:  # a job would take a tenth of the time of predicting a row
             function(Team(0, 1, self._state), *arguments)
             return

@@ -41,7 +41,7 @@ def aligned_zeros(shape: tuple[int, ...], dtype: type | np.dtype = np.int64) -> 
 class TreeParams(NamedTuple):
     """Read-only settings of a tree, cast once by :func:`sklboost.boosting.settings.tree_params`.
 
-    Parameters of the estimators, but for the pruning modes: ``grow_gain`` is the least gain with
+    Parameters of the estimators, except the pruning modes: ``grow_gain`` is the least gain with
     which a split is grown, ``prune_gain`` the least with which pruning keeps it.
     """
 
@@ -156,7 +156,7 @@ class TrainingBins(NamedTuple):
     # int64, shape (n_features + 1,): feature f has ``bin_starts[f + 1] - bin_starts[f]`` bins, that
     # of missing values included
     bin_starts: np.ndarray
-    # int64, shape (n_features,): 1 where the last bin of a feature is that of its missing values
+    # int64, shape (n_features,): 1 where the last bin of a feature is of its missing values
     has_missing: np.ndarray
     # float64: as in :class:`BinCuts`, and NaN for missing values; feature f's begin at
     # ``bin_starts[f]``

@@ -78,7 +78,7 @@ class BaseBooster(
     _doc_link_template = f"{SITE}/{FOLDER}/docs/reference/api/sklboost.{{estimator_name}}.html"
 
     @with_callbacks
-    def fit(  # noqa: PLR0913, the arguments of users
+    def fit(
         self,
         X: Any,
         y: Any,

@@ -57,7 +57,7 @@ class XGBRankerLite(RankerParameters, BaseBooster):
     __metadata_request__score: ClassVar[dict[str, bool]] = {"qid": True}
 
     @checks_arguments
-    def fit(  # type: ignore[override]  # noqa: PLR0913, the arguments of users
+    def fit(  # type: ignore[override]
         self,
         X: Any,
         y: Any,

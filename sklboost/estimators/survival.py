@@ -65,7 +65,7 @@ class XGBSurvivalLite(SurvivalParameters, BaseBooster):
     _parameter_group = SurvivalParameters
 
     @checks_arguments
-    def fit(  # noqa: PLR0913, the arguments of users
+    def fit(
         self,
         X: Any,
         y: Any,

@@ -33,7 +33,7 @@ class NotStorableError(ValueError):
     """A value has no place in a model file."""
 
 
-def value_document(value: Any) -> Any:  # noqa: C901, one type after the other
+def value_document(value: Any) -> Any:
     """Return the document of a value.
 
     Raises
@@ -160,7 +160,7 @@ def check_keys(section: Section, keys: Sequence[Any]) -> None:
         section.fail(f"more than {_MOST_OF_ONE_HASH} keys have the same hash")
 
 
-def read_array(section: Section) -> np.ndarray:  # noqa: C901, one dtype after the other
+def read_array(section: Section) -> np.ndarray:
     """Return an array of numbers, text, times or objects."""
     dtype = read_dtype(section["dtype"])
     shape = section["shape"].integers(0, _INT64.max).tolist()

@@ -478,7 +478,7 @@ def add_contributions(
     n_jobs: int | None,
     out: np.ndarray,
 ) -> None:
-    """Add the SHAP values of trees ``[start, stop)``.
+    """Add the SHAP values of trees ``[start, stop)``, or their interaction values.
 
     Parameters
     ----------
@@ -490,68 +490,38 @@ def add_contributions(
         Rows whose values take the place of those of unknown features; their results are averaged.
         None: at a split on an unknown feature rows go both ways, in proportion to the cover.
     n_jobs : int or None
-    out : ndarray of float64, shape (n_samples, n_outputs, n_features)
-        Added to in place; the same bits for any number of threads.
-    """
-    edges = lay_out_edges(model)
-    for rows, added in _explained(model, edges, X, trees, background, n_jobs, pairs=False):
-        out[rows, :, edges.features] += added.single.transpose(2, 0, 1)
-
-
-@np.errstate(all="ignore")
-def add_interactions(
-    model: Model,
-    X: Features,
-    trees: tuple[int, int],
-    background: Features | None,
-    n_jobs: int | None,
-    out: np.ndarray,
-) -> None:
-    """Add the SHAP interaction values of trees ``[start, stop)``.
-
-    Parameters
-    ----------
-    model, X, trees, background, n_jobs
-        As for :func:`add_contributions`.
-    out : ndarray of float64, shape (n_samples, n_outputs, n_features, n_features)
-        Added to in place: to (i, k) and (k, i) half of their interaction, and to (i, i) the SHAP
+    out : ndarray of float64, shape (n_samples, n_outputs, n_features[, n_features])
+        Added to in place; the same bits for any number of threads. With one axis more, the
+        interaction values: to (i, k) and (k, i) half of their interaction, and to (i, i) the SHAP
         value of i less its halves.
     """
-    edges = lay_out_edges(model)
-    for rows, added in _explained(model, edges, X, trees, background, n_jobs, pairs=True):
-        halves = (added.pairs + added.pairs.swapaxes(1, 2)) / 2.0
-        for column, feature in enumerate(edges.features):
-            # the diagonal is 0 before
-            halves[:, column, column] = added.single[:, column] - halves[:, column].sum(axis=1)
-            out[rows, :, feature, edges.features] += halves[:, column].transpose(2, 0, 1)
-
-
-def _explained(
-    model: Model,
-    edges: Edges,
-    X: Features,
-    trees: tuple[int, int],
-    background: Features | None,
-    n_jobs: int | None,
-    pairs: bool,
-) -> Iterator[tuple[slice, Contributions]]:
-    """Yield ranges of rows and what the features that occur add to their raw scores."""
+    edges, has_pairs = lay_out_edges(model), out.ndim == 4
     n_backgrounds, n_columns = 0 if background is None else len(background), len(edges.features)
     points = quadrature(int(edges.edges.n_different.max()), max(1, n_backgrounds))
     n_edges = int(edges.starts[trees[1]] - edges.starts[trees[0]])
     work = len(X) * n_edges * len(points) * max(1, n_backgrounds)
-    n_values = model.n_outputs * n_columns * (1 + n_columns * pairs)
+    n_values = model.n_outputs * n_columns * (1 + n_columns * has_pairs)
     n_rows = max(1, min(len(X), _WAITING_VALUES // max(1, n_values)))
     with ThreadTeam(n_threads_for(n_jobs, work, _STEPS_PER_THREAD)) as team:
-        others = _backgrounds(team, edges, background)
+        # without background, one block of no rows
+        others = [np.empty((n_columns, 0))]
+        if background is not None:
+            others = [columns for _, columns in _blocks(team, edges, background, _BACKGROUND_ROWS)]
         scratch = _allocate_scratch(team.size, edges, points, n_rows, others)
         for rows, columns in _blocks(team, edges, X, n_rows):
-            single = np.zeros((model.n_outputs, n_columns, columns.shape[1]))
-            shape = (model.n_outputs, n_columns, n_columns, columns.shape[1])
-            both = Contributions(single, np.zeros(shape if pairs else (0, 0, 0, 0)))
+            shape = (model.n_outputs, n_columns, columns.shape[1])
+            of_pairs = (model.n_outputs, n_columns, *shape[1:]) if has_pairs else (0, 0, 0, 0)
+            single, pairs = added = Contributions(np.zeros(shape), np.zeros(of_pairs))
             for other in others:
-                team.run(explain_rows, edges, trees, columns, (other, points), scratch, both)
-            yield rows, both
+                team.run(explain_rows, edges, trees, columns, (other, points), scratch, added)
+            if not has_pairs:
+                out[rows, :, edges.features] += single.transpose(2, 0, 1)
+                continue
+            halves = (pairs + pairs.swapaxes(1, 2)) / 2.0
+            for column, feature in enumerate(edges.features):
+                # the diagonal is 0 before
+                halves[:, column, column] = single[:, column] - halves[:, column].sum(axis=1)
+                out[rows, :, feature, edges.features] += halves[:, column].transpose(2, 0, 1)
 
 
 def _blocks(
@@ -565,13 +535,6 @@ def _blocks(
             first = rows.start + start
             columns = np.ascontiguousarray(block.T, dtype=np.float64)
             yield slice(first, first + len(block)), columns
-
-
-def _backgrounds(team: ThreadTeam, edges: Edges, background: Features | None) -> list[np.ndarray]:
-    """Return the columns of the background rows in blocks; without any, one block of no rows."""
-    if background is None:
-        return [np.empty((len(edges.features), 0))]
-    return [columns for _, columns in _blocks(team, edges, background, _BACKGROUND_ROWS)]
 
 
 def _allocate_scratch(

@@ -38,9 +38,7 @@ METRIC_TYPES = ", ".join(["UniTuple(int64, 2)", "int64", _MATRIX, _MATRIX, _VECT
 
 
 @by_address(LOSS_TYPES)
-def call_loss(  # noqa: PLR0913, the arguments of every block
-    address, rows, y, raw_score, parameters, gradient, hessian, scratch
-):
+def call_loss(address, rows, y, raw_score, parameters, gradient, hessian, scratch):
     """Call the block of a loss at `address`; return what it returns, or -2 if it raised."""
     return address(rows, y, raw_score, parameters, gradient, hessian, scratch)
 

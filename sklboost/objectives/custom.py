@@ -48,7 +48,7 @@ _EXPONENTS_OF_UNITS = (-1000, 1000)
 # A user's compiled function is asked in Python for so many rows, before the first round.
 _SAMPLED_ROWS = 64
 # Of a raw score, or of 1: with central differences the error of the formula, a square of it, and
-# that of rounding, a part of 1e-16 by it, are then about the same.
+# the error of rounding, a part of 1e-16 by it, are then about the same.
 _STEP = 1e-5
 _ROUNDING = 1e-15
 
@@ -330,12 +330,10 @@ def explain_fault(loss: Loss, y: np.ndarray, raw_score: np.ndarray) -> None:
 
 def check_hessians(loss: Loss, y: np.ndarray, raw_score: np.ndarray) -> None:
     """Raise ValueError if a user's compiled function gives hessians of 0 only."""
-    if loss.row_derivatives is None:
-        return
     is_moving = False
     for place in _places(y, raw_score):
         gradient, hessian = _derivatives(loss, place)
-        if hessian != 0.0:  # that of the first row, as a rule
+        if hessian != 0.0:  # of the first row, as a rule
             return
         is_moving |= gradient != 0.0
     if is_moving:

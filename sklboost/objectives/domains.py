@@ -13,7 +13,7 @@ from scipy.special import expit
 IDENTITY, LOG, LOG_ODDS, SOFTMAX = "identity", "log", "logit", "softmax"
 LINKS = (IDENTITY, LOG, LOG_ODDS, SOFTMAX)
 
-# Rows that are looked at together: what is computed of them stays small beside many rows.
+# Rows that are looked at together: what is computed of them takes little memory.
 _CHECKED_AT_ONCE = 2**16
 _LARGEST_LOGARITHM = 700.0  # e^700 is 1e304
 

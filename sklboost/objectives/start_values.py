@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 Change = Callable[[np.ndarray], np.ndarray]
 
-# Values that are added up at a time: what is computed on the way stays small beside many rows.
+# Values that are added up at a time: what is computed on the way takes little memory.
 _SUMMED_AT_ONCE = 2**16
 NO_WEIGHT = np.empty(0)
 _MOST_STEPS = 200

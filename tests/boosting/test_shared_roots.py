@@ -7,12 +7,12 @@ from numpy.testing import assert_array_equal
 
 from sklboost import XGBClassifierLite, XGBRegressorLite
 from sklboost.boosting import rounds
-from sklboost.tree.options import shared_roots
+from sklboost.tree.options import several_outputs
 
 
 @pytest.fixture(autouse=True)
 def _few_rows_are_enough(monkeypatch):
-    monkeypatch.setattr(shared_roots, "LEAST_ROWS", 1)
+    monkeypatch.setattr(several_outputs, "LEAST_ROWS", 1)
 
 
 def make_data(n_rows=5000, n_classes=5, seed=0):
@@ -45,7 +45,7 @@ def assert_same_alone(monkeypatch, *arguments, **settings):
     """Check that roots are shared, and that the trees are those of roots built one by one."""
     model, is_shared = fit(*arguments, **settings)
     assert is_shared
-    monkeypatch.setattr(shared_roots, "SHARED_BYTES", 0)
+    monkeypatch.setattr(several_outputs, "SHARED_BYTES", 0)
     alone, is_shared = fit(*arguments, **settings)
     assert not is_shared
     trees, others = model.model_, alone.model_

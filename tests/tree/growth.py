@@ -41,10 +41,10 @@ from sklboost.tree.options.column_sampling import (
     allocate_column_sample,
     list_node_features,
 )
-from sklboost.tree.options.joint_columns import single_columns
 from sklboost.tree.options.renewal import allocate_renewal
 from sklboost.tree.options.row_sampling import allocate_row_sample
-from sklboost.tree.options.shared_roots import allocate_shared_roots
+from sklboost.tree.options.several_outputs import allocate_shared_roots
+from sklboost.tree.options.shared_columns import single_columns
 
 NO_WEIGHT = np.empty(0)
 NO_CATEGORIES = np.empty((0, 0), dtype=np.uint16)  # of a tree without categories

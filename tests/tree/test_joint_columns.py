@@ -14,7 +14,7 @@ from sklboost import XGBClassifierLite
 from sklboost.tree.core.histogram import flush_accumulator
 from sklboost.tree.core.workspace import NARROW_CELLS
 from sklboost.tree.options.column_sampling import allocate_bins
-from sklboost.tree.options.joint_columns import (
+from sklboost.tree.options.shared_columns import (
     MOST_BINS,
     group_columns,
     join_columns,

@@ -1,8 +1,7 @@
 import numpy as np
 import pytest
 
-from sklboost.tree.core.pruning import close_gaps, name_final_leaves, prune
-from sklboost.tree.options.cost_complexity import prune_weakest_links
+from sklboost.tree.core.pruning import close_gaps, name_final_leaves, prune, prune_weakest_links
 from tests.tree.growth import binned, grow, growing_tree, make_nodes, params
 
 pytestmark = pytest.mark.interpreted

@@ -16,7 +16,7 @@ from sklboost.tree.core.gain_limits import (
 from sklboost.tree.core.quantization import pack, quantize, unpack, weigh
 from sklboost.tree.core.splitting import SearchTask, fill_gains, scan_features
 from sklboost.tree.core.workspace import SPLIT_DTYPE, allocate_workspace
-from sklboost.tree.options.constrained_weights import clip_to_bounds, fill_held_gains
+from sklboost.tree.options.constrained_weights import clip_to_bounds, fill_constrained_gains
 from tests.tree.growth import NO_WEIGHT, binned, make_search, params, plain_histogram, run
 
 pytestmark = pytest.mark.interpreted
@@ -59,7 +59,7 @@ def gains_of(search, histogram, total, left_start, sums, *, sign=0, bounds=(-inf
     workspace, task = task_of(search, histogram, total, bounds=bounds)
     gains = np.empty(len(sums))
     constraint = (np.int64(sign), np.int64(left_start))
-    fill_held_gains(search, workspace, task, constraint, sums, gains)
+    fill_constrained_gains(search, workspace, task, constraint, sums, gains)
     if sign == 0 and bounds == (-inf, inf) and search.params.path_smooth == 0.0:
         plain = np.empty(len(sums))
         fill_gains(search, task, sums, left_start, plain)

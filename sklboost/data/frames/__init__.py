@@ -23,7 +23,7 @@ from sklboost.data.frames.numpy_arrays import (
 )
 
 
-def adapter_for(X: Any) -> FrameAdapter | None:  # noqa: C901, a line or two a library
+def adapter_for(X: Any) -> FrameAdapter | None:
     """Return the columns of a frame of any library, an array of any dtype or a list of lists.
 
     None for plain 2-D arrays of float32 or float64, which need no adapter, and for what is not a

@@ -74,7 +74,7 @@ def _toolchain_digest() -> str:
 
 # Settings of numba that change machine code.
 _SETTINGS = ("OPT", "BOUNDSCHECK", "LOOP_VECTORIZE", "SLP_VECTORIZE", "DEBUGINFO_DEFAULT")
-# At import, not at first use: the files may then be those of a newer version.
+# At import, not at first use: the files may then be of a newer version.
 _TOOLCHAIN = _toolchain_digest()
 
 
@@ -207,7 +207,7 @@ def _global_names(code: CodeType) -> set[str]:
     return names
 
 
-def _value_part(value: Any) -> str:  # noqa: C901, a line or two a kind of value
+def _value_part(value: Any) -> str:
     """Return a text that stands for a value, which is a constant for the compiler."""
     described = getattr(value, "digest_part", None)  # of kernels and instructions
     if described is not None:

@@ -8,7 +8,6 @@ they are first called.
 """
 
 import contextlib
-import functools
 import json
 import os
 import platform
@@ -59,7 +58,7 @@ class PythonCall(NamedTuple):
 
     kernel: Any
     types: Types
-    # of the words that packing makes of each argument, in a group those of its fields
+    # number of words that packing makes of each argument, in a group of its fields
     n_words: tuple[int, ...]
 
 
@@ -98,7 +97,7 @@ class PackedFunction(NamedTuple):
     symbol: str
     returns: Any  # of the result
     types: Types
-    # of the words that packing makes of each argument, in a group those of its fields
+    # number of words that packing makes of each argument, in a group of its fields
     n_words: tuple[int, ...]
 
 
@@ -349,21 +348,14 @@ def _store_all(builder: Any, values: list[Any], registers: Any) -> None:
 
 
 SUFFIX = {"win32": ".dll", "darwin": ".dylib"}.get(sys.platform, ".so")
-_EXPORTED = (FUNCTIONS, PROCESSOR)
-# Functions of the operating system that kernels call themselves.
-_OF_SYSTEM = ("sched_yield", "SwitchToThread")
+# What a library shows, and functions of the operating system that kernels call themselves.
+_VISIBLE = (FUNCTIONS, PROCESSOR, "sched_yield", "SwitchToThread")
 # What numba would make Python's exceptions of, and where that is; it names files of this machine.
 _EXCEPTION = re.compile(r"^@\.const\.pickledata\..*\n", re.MULTILINE)
 _PLACE_OF_EXCEPTION = re.compile(r"^(@\.const\.picklebuf\..*? constant {[^}]*}) {.*}", re.MULTILINE)
 
 
 # --- machine code
-
-
-@functools.cache
-def _codegen(processor: str) -> Any:
-    llvm.initialize_native_asmparser()  # of an instruction that is written as text
-    return AOTCPUCodegen("sklboost", processor)
 
 
 def emit(processor: str, modules: Sequence[bytes]) -> list[bytes]:
@@ -376,7 +368,9 @@ def emit(processor: str, modules: Sequence[bytes]) -> list[bytes]:
     modules : sequence of bytes
         Bitcode.
     """
-    return [_emit_one(_codegen(processor), bitcode) for bitcode in modules]
+    llvm.initialize_native_asmparser()  # of an instruction that is written as text
+    codegen = AOTCPUCodegen("sklboost", processor)
+    return [_emit_one(codegen, bitcode) for bitcode in modules]
 
 
 def _emit_one(codegen: Any, bitcode: bytes) -> bytes:
@@ -389,16 +383,12 @@ def _emit_one(codegen: Any, bitcode: bytes) -> bytes:
         text = _PLACE_OF_EXCEPTION.sub(r"\1 zeroinitializer", str(module))
         module = llvm.parse_assembly(_EXCEPTION.sub("", text))
     for symbol in (*module.functions, *module.global_variables):
-        name = symbol.name
         # kernels call one another directly, and not through a table of what other libraries define
-        if symbol.linkage.name != "internal" and not _is_visible(name):
+        is_visible = symbol.name in _VISIBLE or symbol.name.startswith("llvm.")
+        if symbol.linkage.name != "internal" and not is_visible:
             symbol.visibility = "hidden"
     object_file: bytes = codegen._tm.emit_object(module)
     return object_file
-
-
-def _is_visible(name: str) -> bool:
-    return name in _EXPORTED or name in _OF_SYSTEM or name.startswith("llvm.")
 
 
 # --- linking

@@ -136,11 +136,6 @@ def compile_function(dispatcher: Any, kinds: Types) -> Version:
     return Version(signature, fndesc, result.entry_point or fndesc, result.library, calls)
 
 
-def _symbol(name: str, kinds: Types, *, abi_tags: Any = (), uid: int | None = None) -> str:
-    symbol: str = default_mangler(f"{name}.{types_digest(tuple(kinds))}", (), uid=uid)
-    return symbol
-
-
 class _Library(JITCodeLibrary):
     """The code of a kernel, optimised together with what is linked into it."""
 
@@ -180,7 +175,10 @@ class EntryCompiler(Compiler):
         identity.unique_name = identity.func_qualname
         state = self.state
         state.func_id = identity
-        state.targetctx.mangler = _symbol  # of a copy, for this function only
+        # of a copy of the context, for this function only
+        state.targetctx.mangler = lambda name, kinds, *, abi_tags=(), uid=None: default_mangler(
+            f"{name}.{types_digest(tuple(kinds))}", (), uid=uid
+        )
         state.library = self.library_class(state.targetctx.codegen(), identity.func_qualname)
         state.library.enable_object_caching()
         ExtractByteCode().run_pass(state)
@@ -270,7 +268,7 @@ class Versions(CPUDispatcher):
         version = compile_function(self, kinds)
         returns, types_ = version.signature.return_type, types_digest(kinds)
         if holds_reference(returns):
-            # a group in the frame of this kernel, or in that of one that calls it in a loop
+            # a group in the frame of this kernel, or of one that calls it in a loop
             raise TypeError(f"{self.name} returns a group that it did not make itself: {returns}")
         fndesc = version.fndesc
         LINKED[self.name, types_] = (fndesc.llvm_func_name, returns.name)
@@ -387,7 +385,7 @@ class Kernel(Versions):
         """Its name in machine code.
 
         Found when it is first asked for, since the names that the function uses may not be there
-        when it is decorated, or be those of a module that is being loaded again.
+        when it is decorated, or belong to a module that is being loaded again.
         """
         name = f"{self.py_func.__module__}.{self.py_func.__qualname__}"
         digest = digest_of(self.py_func) if self._is_kept else UNKNOWN

@@ -1,7 +1,7 @@
 """How compiled kernels find one another: symbols and cells.
 
-A kernel that always runs is called by its symbol, so its code must be in the process when that of
-the caller is. A kernel that only some fits need is called through a *cell*, eight bytes that hold
+A kernel that always runs is called by its symbol, so its code must be in the process when its
+caller's is. A kernel that only some fits need is called through a *cell*, eight bytes that hold
 its address. A cell is empty at first. Machine code that finds it so calls back into Python, which
 compiles the kernel, or loads it from disk, and the caller goes on.
 """
@@ -210,13 +210,13 @@ def _fill_cell(address: int, n_tries: int) -> None:
 
 
 @ctypes.CFUNCTYPE(ctypes.c_int)
-def _do_nothing() -> int:
+def _stand_in() -> int:
     """Stand in for a kernel that cannot be compiled; its result, which is not used, is 0."""
     _note(copy.copy(_LAST_FAILURE[0]))  # this thread need not be the one that tried to compile it
     return 0
 
 
-_STAND_IN = ctypes.cast(_do_nothing, ctypes.c_void_p).value
+_STAND_IN = ctypes.cast(_stand_in, ctypes.c_void_p).value
 llvm.add_symbol(FILL_CELL, ctypes.cast(_fill_cell, ctypes.c_void_p).value)
 
 

@@ -69,8 +69,8 @@ def _compiled_as(function, *details):
 def call_by_address(call, types_):
     """Compile calls of a function to calls of the code at its first argument, an address.
 
-    The code returns an int64; -2 is returned for it if it raised. `types_` are those of the
-    arguments after the address, as text.
+    The code returns an int64; -2 is returned for it if it raised. `types_` are the types of
+    the arguments after the address, as text.
     """
     kinds = types_of(types_)
 

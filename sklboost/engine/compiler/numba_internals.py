@@ -51,24 +51,19 @@ except (ImportError, AttributeError) as error:
 if not TESTED[0] <= numba.version_info.short < TESTED[1]:
     warnings.warn(f"kernels may be compiled wrongly: {_REMEDY}", RuntimeWarning, stacklevel=2)
 
+
 # Both are taken for compilation, LLVM's also for every question about compiled code. A forked child
 # has only the thread that forked, and a lock that another thread held would stay taken there for
 # ever. So a fork takes both, in numba's order, which waits until the other thread is through (a
 # question: microseconds; a kernel: up to seconds), and gives them back on both sides.
-_LOCKS = (compiler_lock, llvm_lock)
-
-
-def _take_locks() -> None:
-    for lock in _LOCKS:
-        lock.__enter__()
-
-
 def _give_locks_back() -> None:
-    for lock in reversed(_LOCKS):
-        lock.__exit__(None, None, None)
+    llvm_lock.__exit__(None, None, None)
+    compiler_lock.__exit__(None, None, None)
 
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(
-        before=_take_locks, after_in_parent=_give_locks_back, after_in_child=_give_locks_back
+        before=lambda: (compiler_lock.__enter__(), llvm_lock.__enter__()),
+        after_in_parent=_give_locks_back,
+        after_in_child=_give_locks_back,
     )

@@ -60,7 +60,7 @@ class Reference(types.Type):
 
 
 def by_reference(kind: Any) -> Any:
-    """Return the type of a pointer to a group for that of a group; others as they are."""
+    """Return the type of a pointer to a group for a group's type; others as they are."""
     return reference_to(kind) if isinstance(kind, BaseNamedTuple) else kind
 
 
@@ -145,7 +145,7 @@ def _allocate(context, builder, group):
 
 @infer_getattr
 class _ReferenceAttributes(AttributeTemplate):
-    """The fields of a reference are those of the group; groups in it are references again."""
+    """A reference has the fields of the group; groups in it are references again."""
 
     key = Reference
 

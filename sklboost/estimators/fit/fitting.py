@@ -316,7 +316,7 @@ def trained_model_of(task: FitTask, model: Model) -> TrainedModel:
     return TrainedModel(model, task.features, targets, loss, shift, has_margin, n_dart)
 
 
-def fit_attributes(  # noqa: PLR0913, they are told apart by name
+def fit_attributes(
     trained: TrainedModel,
     *,
     evals_result: dict[str, dict[str, list[float]]],  # by validation set and metric, round by round

@@ -178,7 +178,7 @@ def read_task(
 
 
 @np.errstate(all="ignore")
-def _read_data(  # noqa: C901, PLR0913, all that is given, one check after another
+def _read_data(
     X: Any,
     y: Any,
     arguments: FitArguments,

@@ -160,7 +160,7 @@ def _read_binning(section: Section, n_features: int) -> Binning:
 
 
 @np.errstate(all="ignore")
-def bin_features(  # noqa: PLR0913, the arguments of users
+def bin_features(
     X: Any,
     max_bin: int = 256,
     sample_weight: Any = None,
@@ -322,7 +322,7 @@ def bin_checked(  # noqa: PLR0913, the arguments of two functions of users
 
 
 @np.errstate(all="ignore")
-def bin_parquet(  # noqa: PLR0913, the arguments of users
+def bin_parquet(
     path: Any,
     target: str | Sequence[str],
     max_bin: int = 256,

@@ -9,7 +9,7 @@ from sklboost.data.raw_values import array_of
 from sklboost.engine.parallel import ThreadTeam
 from sklboost.estimators.input.feature_names import order_of_fit
 from sklboost.estimators.predict.fitted_model import FittedModel, add_rounds
-from sklboost.inspection.shap import add_contributions, add_interactions, lay_out_edges, mean_scores
+from sklboost.inspection.shap import add_contributions, lay_out_edges, mean_scores
 
 # Rounds as users give them: the first and the one after the last.
 Rounds = tuple[int, int] | None
@@ -53,7 +53,7 @@ class ExplainedRows(NamedTuple):
         model, trees = fitted.model, fitted.trees(rounds)
         values = np.zeros((len(X), model.n_features, model.n_features, model.n_outputs))
         out = values.transpose(0, 3, 1, 2)
-        add_interactions(model, X, trees, background, fitted.n_jobs, out)
+        add_contributions(model, X, trees, background, fitted.n_jobs, out)
         return values if model.n_outputs > 1 else values[:, :, :, 0]
 
     def with_bias(self, base_margin: Any, rounds: Rounds, pairs: bool) -> np.ndarray:
@@ -66,12 +66,9 @@ class ExplainedRows(NamedTuple):
         model, trees = fitted.model, fitted.trees(rounds)
         start = fitted.start(X, base_margin).T
         values = np.zeros((len(X), model.n_outputs, *(model.n_features + 1,) * (1 + pairs)))
-        if pairs:
-            add_interactions(model, X, trees, None, fitted.n_jobs, values[..., :-1, :-1])
-            bias = values[..., -1, -1]
-        else:
-            add_contributions(model, X, trees, None, fitted.n_jobs, values[..., :-1])
-            bias = values[..., -1]
+        out = values[..., :-1, :-1] if pairs else values[..., :-1]
+        add_contributions(model, X, trees, None, fitted.n_jobs, out)
+        bias = values[..., -1, -1] if pairs else values[..., -1]
         bias += start + mean_scores(lay_out_edges(model), trees, model.n_outputs)
         return values if model.n_outputs > 1 else values[:, 0]
 

@@ -211,7 +211,7 @@ class ExplainingMixin(HasFittedModel):
         check_parameters(Parameters, {"importance_type": importance_type})
         return split_importances(self._fitted.model, importance_type)
 
-    def validation_importances(  # noqa: PLR0913, the arguments of users
+    def validation_importances(
         self,
         X: Any,
         y: Any,

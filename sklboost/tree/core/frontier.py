@@ -171,7 +171,7 @@ def weigh_leaf(node, search, tree):
         total_hessian += output.hessian
     has_bounds = len(search.columns.rules.signs) > 0
     if growth.parent >= 0 and (has_bounds or params.path_smooth > 0.0):
-        options.hold_weights(node, search, tree)
+        options.constrain_weights(node, search, tree)
     growth.similarity = 0.0
     for index in range(n_outputs):
         output = outputs[node, index]

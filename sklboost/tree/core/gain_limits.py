@@ -69,8 +69,8 @@ def limits_of_node(search, total, similarity, blocks, rank):
     params, (gradient_unit, hessian_unit) = search.params, scales_of(search.scales, 0)
     unit = gradient_unit / hessian_unit * gradient_unit
     # Down to a multiple of 2^-20: below 2^31, D, L and R are then exact. Where R is small, a
-    # rounding error of D would be large beside it; from 2^31 on R is never that small. A smaller
-    # lambda makes no limit smaller: the node's similarity has the true one.
+    # rounding error of D would be large compared with it; from 2^31 on R is never that small. A
+    # smaller lambda makes no limit smaller: the node's similarity has the true one.
     reg_lambda = min(params.reg_lambda / hessian_unit, 2.0 * _SAFE[1])
     reg_lambda = np.floor(reg_lambda * _FINE) / _FINE
     # no row has a hessian of less than 1

@@ -1,7 +1,7 @@
 """Growing one tree: the only file that orders the kernels of a tree.
 
-Both growth policies are one loop: choose the nodes to be split now (those of one depth, or the node
-of largest gain), divide their rows, build their children's histograms, find the children's best
+Both growth policies are one loop: choose the nodes to be split now (all of one depth, or the one of
+largest gain), divide their rows, build their children's histograms, find the children's best
 splits. Then the tree is pruned, and its leaf values are added to the raw scores of the rows.
 """
 
@@ -9,24 +9,24 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from sklboost.engine.compiling import inlined, kernel
+from sklboost.engine.compiling import kernel
 from sklboost.engine.parallel import barrier, reset_tasks
 from sklboost.tree.core import options
 from sklboost.tree.core.frontier import ROOT, plan_builds, split_next_nodes, start_tree, weigh_leaf
 from sklboost.tree.core.histogram import build_histograms
 from sklboost.tree.core.machines import HISTOGRAMS, SPLITS, exchange, exchange_together
 from sklboost.tree.core.partition import add_values, own_all_rows, route_rows
-from sklboost.tree.core.pruning import close_gaps, name_final_leaves, prune
+from sklboost.tree.core.pruning import close_gaps, name_final_leaves, prune, prune_weakest_links
 from sklboost.tree.core.quantization import Gradients, quantize
 from sklboost.tree.core.splitting import SplitInputs, find_splits
 from sklboost.tree.core.workspace import OWN
 
 if TYPE_CHECKING:
     from sklboost.tree.options.column_sampling import ColumnSample
-    from sklboost.tree.options.joint_columns import HistogramBins
     from sklboost.tree.options.renewal import Renewal
     from sklboost.tree.options.row_sampling import RowSample
-    from sklboost.tree.options.shared_roots import SharedRoots
+    from sklboost.tree.options.several_outputs import SharedRoots
+    from sklboost.tree.options.shared_columns import HistogramBins
 
 
 class TreeKeys(NamedTuple):
@@ -81,7 +81,18 @@ def grow_tree(team, matrix, derivatives, inputs, params, workspace):
     barrier(team)
     if params.colsample_bytree < 1.0:
         options.draw_columns(team, matrix, inputs, params, workspace)
-    build_root(team, search, inputs, workspace)
+    if inputs.lane < 0:
+        build_histograms(team, inputs.bins, gradients, workspace)
+    else:
+        options.take_root(team, inputs.roots, inputs.lane, workspace)
+    if team.rank == 0:
+        sum_root(matrix, workspace)
+        exchange(machines, HISTOGRAMS)
+        weigh_leaf(ROOT, search, workspace.tree)
+        if workspace.tree.nodes[ROOT].cover == 0.0:
+            # a sample may have no rows: a leaf that adds nothing, whatever lambda is
+            counts.n_searched = 0
+    barrier(team)
     find_splits(team, search, workspace)
     while True:
         if team.rank == 0:
@@ -98,24 +109,6 @@ def grow_tree(team, matrix, derivatives, inputs, params, workspace):
         build_histograms(team, inputs.bins, gradients, workspace)
         exchange_together(team, machines, HISTOGRAMS)
         find_splits(team, search, workspace)
-
-
-@inlined
-def build_root(team, search, inputs, workspace):
-    """Fill the root's histogram, sums and value; ends when member 0 has done the last."""
-    tree = workspace.tree
-    if inputs.lane >= 0:
-        options.take_root(team, inputs.roots, inputs.lane, workspace)
-    else:
-        build_histograms(team, inputs.bins, inputs.gradients, workspace)
-    if team.rank == 0:
-        sum_root(search.matrix, workspace)
-        exchange(workspace.machines, HISTOGRAMS)
-        weigh_leaf(ROOT, search, tree)
-        if tree.nodes[ROOT].cover == 0.0:
-            # A sample may have no rows: a leaf that adds nothing, whatever lambda is.
-            tree.counts[0].n_searched = 0
-    barrier(team)
 
 
 @kernel
@@ -141,12 +134,12 @@ def finish_tree(team, matrix, derivatives, rules, params, workspace, scores):
     if team.rank == 0:
         prune(workspace.tree, params)
         if params.ccp_alpha > 0.0:
-            options.prune_weakest_links(workspace.tree, params)
+            prune_weakest_links(workspace.tree, params)
         name_final_leaves(workspace.tree)
     barrier(team)
     if scores.renewal.leaf.shape[1] > 0:
         options.renew_leaves(team, matrix, derivatives, scores.renewal, rules, params, workspace)
-    n_blocks = workspace.partition.start.shape[0]  # also those of rows that were left out
+    n_blocks = workspace.partition.start.shape[0]  # also the blocks of rows that were left out
     add_values(team, matrix, workspace, n_blocks, scores.raw_score)
     if team.rank == 0:
         close_gaps(workspace.tree)

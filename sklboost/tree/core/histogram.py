@@ -146,7 +146,7 @@ def flush_accumulator(built, columns, accumulator, histogram, n_before):
     for column in range(columns[0], columns[1]):
         cells, first = accumulator[column * width :], built.members[column]
         if built.members[column + 1] > first + 1:
-            options.take_apart(built, column, cells, histogram, n_before)
+            options.unjoin_columns(built, column, cells, histogram, n_before)
         target = histogram[built.cells[0, first] : built.cells[1, first]]
         for bin_ in range(len(target)):
             target[bin_] = cells[bin_] if n_before == 0 else target[bin_] + cells[bin_]

@@ -19,7 +19,7 @@ _PLACES = {
     # monotone_constraints
     "narrow_bounds": "constrained_weights",
     # path_smooth, monotone_constraints
-    "hold_weights": "constrained_weights",
+    "constrain_weights": "constrained_weights",
     # min_child_samples
     "fill_counts": "scanning",
     "has_rows_for_two": "scanning",
@@ -27,20 +27,18 @@ _PLACES = {
     # monotone_constraints, path_smooth, extra_trees, min_child_samples
     "scan_special_feature": "scanning",
     "complete_split": "scanning",
-    "move_split": "scanning",
+    "copy_split": "scanning",
     # categories, sparse features that share a column
-    "fill_special_sides": "feature_cells",
+    "fill_special_sides": "shared_columns",
     # columns of few values, which are added up together
-    "take_apart": "joint_columns",
+    "unjoin_columns": "shared_columns",
     # trees of several outputs
     "fill_strips": "several_outputs",
     "add_rows_to_strip": "several_outputs",
     "add_few_rows_to_strip": "several_outputs",
     "sum_root_of_several": "several_outputs",
     # several trees a round
-    "take_root": "shared_roots",
-    # ccp_alpha
-    "prune_weakest_links": "cost_complexity",
+    "take_root": "several_outputs",
     # losses with a renewal, such as the absolute error
     "renew_leaves": "renewal",
 }

@@ -1,10 +1,12 @@
-"""Pruning after growth: from the bottom up, splits whose gain is below gamma are removed.
+"""Pruning after growth: splits whose gain is below gamma, and branches that gain too little, go.
 
-A split is compared with gamma only when both its children are leaves. So a split of small gain
-stays if one below it is worth keeping, which is the difference from refusing it at once.
+From the bottom up a split is compared with gamma once both its children are leaves. So a split of
+small gain stays if one below it is worth keeping, which is the difference from refusing it at once.
+With `ccp_alpha` the gain of a whole branch counts: it may go although each of its last splits gains
+enough.
 """
 
-from sklboost.engine.compiling import kernel
+from sklboost.engine.compiling import kernel, late
 from sklboost.tree.core import options
 from sklboost.tree.core.frontier import make_leaf
 
@@ -65,7 +67,7 @@ def close_gaps(tree):
             # children, and are told here where these go
             nodes[n_kept] = nodes[node]
             if tree.categories.shape[1] > 0:
-                options.move_split(node, n_kept, tree)
+                options.copy_split(node, n_kept, tree)
             for output in range(tree.outputs.shape[1]):
                 tree.outputs[n_kept, output] = tree.outputs[node, output]
             parent = growth[node].parent
@@ -78,3 +80,25 @@ def close_gaps(tree):
             growth[node].final = n_kept
             n_kept += 1
     counts.n_nodes = n_kept
+
+
+@late()
+def prune_weakest_links(tree, params):
+    """Leave the smallest subtree of the least cost, a leaf costing alpha.
+
+    A branch is worth the gain of its splits, less alpha for each; one that is worth nothing goes.
+    From the bottom up this is the subtree that repeatedly collapsing the weakest link ends with
+    (Breiman et al. 1984, theorem 3.10). Alpha is ``params.ccp_alpha`` times the root's cover:
+    times the number of rows for squared error, where gain is what the sum of squared errors loses.
+    """
+    nodes, growth = tree.nodes, tree.growth
+    alpha = params.ccp_alpha * nodes[0].cover
+    for node in range(tree.counts[0].n_nodes - 1, -1, -1):
+        growth[node].worth = 0.0
+        left, right = nodes[node].left, nodes[node].right
+        if left < 0:
+            continue
+        growth[node].worth = nodes[node].gain - alpha + growth[left].worth + growth[right].worth
+        if growth[node].worth <= 0.0:
+            growth[node].worth = 0.0
+            make_leaf(nodes[node])

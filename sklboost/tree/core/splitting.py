@@ -171,8 +171,8 @@ def scan_block(search, task, feature, cells, block, missing, best):
         return
     for default_left in range(2 if missing != 0 else 1):
         fill_gains(search, task, sums, missing * default_left, task.gains[default_left])
-    # Behind the last bin only missing values are left for the right side. The split is that of
-    # missing values left, all others right, which came before and has the same gain.
+    # Behind the last bin only missing values are left for the right side. The split is the
+    # one of missing values left, all others right, which came before and has the same gain.
     place = choose_place(task, sums, missing, best)
     if place >= 0:
         best.feature, best.n_listed = feature, 0

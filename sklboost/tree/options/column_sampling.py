@@ -10,8 +10,8 @@ from sklboost.engine.compiling import inlined, kernel, late
 from sklboost.engine.elementary import hash_key, log, mix_bits
 from sklboost.engine.parallel import barrier, share
 from sklboost.engine.structs import FeatureRules, TrainingBins, TreeParams
-from sklboost.tree.options.joint_columns import HistogramBins, join_columns, single_columns
 from sklboost.tree.options.renewal import select_quantile
+from sklboost.tree.options.shared_columns import HistogramBins, join_columns, single_columns
 
 _ALL_GROUPS = np.uint64(0xFFFFFFFFFFFFFFFF)
 
@@ -238,7 +238,7 @@ def allocate_bins(
     """Return what histograms are built from, read-only, and the memory of a copy to be written.
 
     The rows of the matrix, with joint columns where these save time, and nothing to be written; or
-    room for a copy: that of a tree's columns is worth its time if the additions that it saves would
+    room for a copy: copying a tree's columns is worth its time if the additions that it saves would
     take longer. `n_outputs` is the number of those that one tree has values for.
     """
     n_samples, n_columns = matrix.rows.shape

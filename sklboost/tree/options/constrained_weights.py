@@ -54,7 +54,7 @@ def constrained_weight(weight, hessian, inherited):
 
 
 @late()
-def hold_weights(node, search, tree):
+def constrain_weights(node, search, tree):
     """Turn the best leaf weights of a node, one for each output, into the constrained ones."""
     parent = tree.growth[node].parent
     for index in range(tree.outputs.shape[1]):
@@ -88,7 +88,7 @@ def weigh_sides(left_sum, total, scales, inherited, params):
 
 
 @late()
-def fill_held_gains(search, workspace, task, constraint, sums, gains):
+def fill_constrained_gains(search, workspace, task, constraint, sums, gains):
     """Fill `gains` for splits with ``left_start + sums`` on the left; -inf where not allowed.
 
     `constraint` is the order that the leaf weights must have, 1, -1 or 0 for any, and `left_start`.

@@ -248,7 +248,7 @@ def fit_linear_leaves(
 ) -> LinearLeaves:
     """Make the leaves of the trees of one round linear, one tree for each output.
 
-    `raw` are the values that the trees were grown on, `derivatives` those of all outputs; a row of
+    `raw` are the values that the trees were grown on, `derivatives` are of all outputs; a row of
     hessian 0 is not counted. `raw_score`, float64 of shape (n_outputs, n_samples), has the trees'
     values; the linear parts are added in place.
     """

@@ -19,7 +19,7 @@ _PRECISION = 2.0**-52
 def select_quantile(values, weights, wanted):
     """Return the smallest value up to which the weights come to more than `wanted`.
 
-    Where they come to exactly that at some value, but for rounding, it is the mean of this value
+    Where they come to exactly that at some value, up to rounding, it is the mean of this value
     and the next. So the quantile of alpha 1/2 is the median, and weight 2 is the value twice (as
     NumPy's method "averaged_inverted_cdf"). There is at least one value, weights are positive, and
     `wanted` is more than 0 and less than their sum. Both arrays are put in another order.

@@ -18,9 +18,9 @@ from sklboost.tree.options.categories import (
     shrink_sums,
     sum_categories,
 )
-from sklboost.tree.options.constrained_weights import add_other_outputs, fill_held_gains
-from sklboost.tree.options.feature_cells import copy_cells, missing_cell_of, sum_below
+from sklboost.tree.options.constrained_weights import add_other_outputs, fill_constrained_gains
 from sklboost.tree.options.several_outputs import list_sums, sum_cells
+from sklboost.tree.options.shared_columns import copy_cells, missing_cell_of, sum_below
 
 # Listing few occupied bins pays where a node has less than a quarter as many rows as bins.
 _FEW = 4
@@ -263,7 +263,7 @@ def fill_special_gains(search, workspace, task, feature, places, missing_cell):
     if n_outputs == 1 and is_free and search.params.path_smooth == 0.0:
         fill_gains(search, task, sums, left_start, gains)
     else:
-        fill_held_gains(search, workspace, task, (sign, left_start), sums, gains)
+        fill_constrained_gains(search, workspace, task, (sign, left_start), sums, gains)
     if search.params.min_child_samples > 0:
         forbid_few_rows(search, workspace, task, places, missing_cell)
 
@@ -280,7 +280,7 @@ def describe_split(search, workspace, task, place, bins, missing, best):
 
 
 @late()
-def move_split(node, target, tree):
+def copy_split(node, target, tree):
     """Move a node's best split and the categories that it lists to `target`, unless it is a leaf.
 
     What nodes are is already at their new places.

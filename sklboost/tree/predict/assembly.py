@@ -115,7 +115,7 @@ def fill_routes(model, tree, depth):
 
 @kernel
 def fill_top(model, tree, depth, first):
-    """Fill the splits of a tree above `TOP_DEPTH`, behind those of the trees before it.
+    """Fill the splits of a tree above `TOP_DEPTH`, behind the splits of the trees before it.
 
     `first` becomes the first landing of each node.
     """

@@ -42,7 +42,7 @@ class WalkScratch(NamedTuple):
 
 
 class Walk(NamedTuple):
-    """What a walk needs beside the model and the rows."""
+    """What a walk needs besides the model and the rows."""
 
     # the dtype of the raw values, shape (n_splits,): of the splits above TOP_DEPTH
     thresholds: np.ndarray
@@ -178,7 +178,7 @@ def take_top(tops, thresholds, tree, raw, first_row, scratch):
             else:
                 goes_right = at_least(values, start, threshold)
             if split.cuts_bin == 1:
-                # those of the bins above are decided
+                # the bins above are decided
                 in_bin = goes_right & ~above(values, start, threshold)
                 if in_bin != np.uint64(0):
                     in_bin &= rows_at(decisions, word, split.place)
@@ -307,7 +307,7 @@ class Ranking(_RankingFields, PackedOnce):
 
 
 class RankedWalk(NamedTuple):
-    """What a walk by ranks needs beside the rows."""
+    """What a walk by ranks needs besides the rows."""
 
     ranking: Ranking
     # float32 or float64, shape (n_threads, n_rows): scratch: one feature of a block of rows

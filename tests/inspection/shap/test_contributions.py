@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklboost import XGBClassifierLite, XGBRegressorLite
 from sklboost.data.features import value_array
 from sklboost.estimators.predict.fitted_model import add_rounds
-from sklboost.inspection.shap import add_contributions, add_interactions, lay_out_edges, mean_scores
+from sklboost.inspection.shap import add_contributions, lay_out_edges, mean_scores
 from sklboost.tree.predict.assembly import assemble_model
 from tests.inspection.shap.definitions import (
     exact_values,
@@ -76,7 +76,7 @@ def explained(model, X, background=None, trees=None, n_jobs=1):
     X = features(model, X)
     background = None if background is None else features(model, background)
     add_contributions(own, X, trees, background, n_jobs, single)
-    add_interactions(own, X, trees, background, n_jobs, pairs)
+    add_contributions(own, X, trees, background, n_jobs, pairs)
     return single, pairs
 
 
@@ -183,7 +183,7 @@ def test_features_that_come_back_on_a_path(n_backgrounds):
     background = X[2 : 2 + n_backgrounds] if n_backgrounds > 0 else None
     single, pairs = np.zeros((2, 1, 3)), np.zeros((2, 1, 3, 3))
     add_contributions(model, X[:2], (0, 1), background, 1, single)
-    add_interactions(model, X[:2], (0, 1), background, 1, pairs)
+    add_contributions(model, X[:2], (0, 1), background, 1, pairs)
     for row in range(2):
         value = game(model, X[row], (0, 1), background)
         assert_allclose(single[row], shapley_values(value, 3), atol=1e-14)
@@ -207,7 +207,7 @@ def test_worked_example():
     X = np.array([[1.0, 1.0, 1.0]])
     assert_allclose(row_values(model, X), [[(1.5 + 2.5) / 2, (1.0 + 2.0) / 2, 0.0]])
     pairs = np.zeros((1, 1, 3, 3))
-    add_interactions(model, X, (0, 1), None, 1, pairs)
+    add_contributions(model, X, (0, 1), None, 1, pairs)
     # beyond what each adds by itself, both add 1, in two halves
     assert_allclose(pairs[0, 0], [[1.5, 0.5, 0.0], [0.5, 1.0, 0.0], [0.0, 0.0, 0.0]])
     # a background row that goes left, then right: with x0 of the row, its x1 leads to 6

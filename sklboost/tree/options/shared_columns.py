@@ -1,12 +1,14 @@
-"""Columns of few bins: several are added up as one, whose histogram is taken apart afterwards.
+"""Columns of bins that several features have.
 
 Most tables have columns of few values: codes, flags, counts. Two of 16 bins become one *joint
 column* of 256, whose bin is ``a + 16 * b``: a row then takes one addition where it took two. The
 histograms of both are the marginal sums of their joint histogram. These are sums of integers, so
-they have the same bits as if columns were added up one by one.
+they have the same bits as if columns were added up one by one. Taking a joint histogram apart takes
+time for each of its cells, so nodes of few rows are built from the columns themselves.
 
-Taking a joint histogram apart takes time for each of its cells, so nodes of few rows are built from
-the columns themselves.
+Sparse features of which no row has two share a column, a *bundle* (see ``data/binning.py``). There
+the bin of 0 of a feature has no cell: its sum is the node's less the sums of the feature's other
+bins, exactly, since the sums are integers.
 """
 
 import math
@@ -14,9 +16,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sklboost.data.binning import cell_of_bin
 from sklboost.data.raw_values import read_only
-from sklboost.engine.compiling import late
+from sklboost.engine.compiling import inlined, kernel, late
 from sklboost.engine.structs import BuiltColumns, TrainingBins
+from sklboost.tree.options.several_outputs import sum_cells
 
 # Bins of a joint column: what one byte can hold.
 MOST_BINS = 256
@@ -110,7 +114,7 @@ def single_columns(rows: np.ndarray) -> HistogramBins:
 
 
 @late()
-def take_apart(built, column, cells, histogram, n_before):
+def unjoin_columns(built, column, cells, histogram, n_before):
     """Move the sums of a joint column to its members but the first, added if others came before.
 
     Member by member from the last: the joint histogram is cut into a block for each bin of it. The
@@ -132,3 +136,73 @@ def take_apart(built, column, cells, histogram, n_before):
                 cells[cell] += block[cell]
                 block[cell] = 0
         n_cells //= built.cells[1, member - 1] - built.cells[0, member - 1]
+
+
+# --- the cells of features, in bundles or not
+
+
+@late()
+def copy_cells(matrix, histogram, feature, output, total, cells):
+    """Fill `cells` with the packed sums of a feature's bins, the missing values' last.
+
+    `histogram`, of shape (n_strips, n_cells * n_lanes), and the packed sum `total` are a node's.
+    """
+    n_lanes, place = histogram.shape[1] // matrix.cell_starts[-1], matrix.places[feature]
+    n_bins = matrix.bin_starts[feature + 1] - matrix.bin_starts[feature]
+    numbers, lane = histogram[output // n_lanes], output % n_lanes
+    without_cell = place.zero_bin if place.is_shared == 1 else n_bins
+    stored = np.int64(0)
+    for bin_ in range(n_bins - place.is_shared):
+        cell = place.first_cell + bin_
+        content = numbers[np.uint64(cell * n_lanes + lane)]
+        cells[np.uint64(bin_ + (bin_ >= without_cell))] = content
+        stored += content
+    if place.is_shared == 1:
+        cells[without_cell] = total - stored
+
+
+@inlined
+def missing_cell_of(matrix, feature):
+    """Return the cell of a feature's missing values, its last one."""
+    n_bins = matrix.bin_starts[feature + 1] - matrix.bin_starts[feature]
+    return cell_of_bin(matrix.places[feature], n_bins - 1)
+
+
+@kernel
+def sum_below(matrix, histogram, output, total, feature, bin_):
+    """Return the packed sum of a feature's bins below one; `total` is the node's, of the output."""
+    place = matrix.places[feature]
+    first, cell = place.first_cell, cell_of_bin(place, bin_)
+    if place.is_shared == 0 or bin_ <= place.zero_bin:
+        return sum_cells(matrix, histogram, output, first, cell)
+    # without a cell for the bin of 0: all less what is above
+    stop = first + matrix.bin_starts[feature + 1] - matrix.bin_starts[feature] - 1
+    return total - sum_cells(matrix, histogram, output, cell, stop)
+
+
+@late()
+def fill_special_sides(split, categories, matrix, sides):
+    """Fill ``sides[bin]`` with 1 where rows of that bin of a column go left, else 0.
+
+    For features of categories, of which the first ``split.n_listed`` of `categories` go left, and
+    for columns that features share.
+    """
+    feature, place = split.feature, matrix.places[split.feature]
+    n_bins = matrix.bin_starts[feature + 1] - matrix.bin_starts[feature]
+    n_left = split.bin if matrix.n_categories[feature] == 0 else 0
+    first = place.first_cell - matrix.cell_starts[place.column]
+    of_feature = sides[first : first + n_bins - place.is_shared]
+    n_below = n_bins
+    if place.is_shared == 1:
+        # rows that have a bin of another feature have this one's bin of 0
+        n_below = place.zero_bin
+        n_cells = matrix.cell_starts[place.column + 1] - matrix.cell_starts[place.column]
+        sides[:n_cells] = n_below < n_left
+    for bin_ in range(n_below):
+        of_feature[bin_] = bin_ < n_left
+    for bin_ in range(n_below + 1, n_bins):
+        of_feature[bin_ - 1] = bin_ < n_left
+    for index in range(split.n_listed):
+        of_feature[categories[index]] = 1
+    if matrix.has_missing[feature] == 1:
+        of_feature[len(of_feature) - 1] = split.default_left
