@@ -28,7 +28,7 @@ from sklboost.data.frames.numpy_arrays import ArrayTable, ObjectColumn
 from sklboost.data.row_hashes import value_totals
 from sklboost.data.sparse_table import SparseTable, check_exact, sparse_table
 from sklboost.data.table import Column, Table
-from sklboost.distributed.crew import LostSchedulerError, no_workers
+from sklboost.distributed.worker_group import LostSchedulerError, no_workers
 from sklboost.engine.model import Model
 from sklboost.engine.parallel import ThreadTeam
 from sklboost.tree.predict.prediction import add_trees
