@@ -85,13 +85,7 @@ def draws_like(method: Callable[..., Any]) -> Callable[[Function], Function]:
 
 
 def pyplot() -> Any:
-    """Import matplotlib.pyplot.
-
-    Raises
-    ------
-    ImportError
-        If matplotlib is not installed, with the remedy.
-    """
+    """Import matplotlib.pyplot; ImportError with the remedy if matplotlib is not installed."""
     try:
         from matplotlib import pyplot as plt
     except ImportError as error:

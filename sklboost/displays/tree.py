@@ -463,14 +463,8 @@ def place_nodes(
 ) -> tuple[list[float], float]:
     """Return the centre of each node, and the width of the tree, which begins at 0.
 
-    Parameters
-    ----------
-    children : sequence of (int, int)
-        Left and right child of each node, (-1, -1) for a leaf. Children come after their parents;
-        node 0 is the root.
-    widths : sequence of float
-    space : float
-        Left free between neighbours.
+    `children` are the left and right child of each node, (-1, -1) for a leaf, and come after their
+    parents; node 0 is the root. `space` is left free between neighbours.
     """
     shifts = [0.0] * len(widths)  # of each node from its parent
     outlines: dict[int, _Outline] = {}

@@ -46,13 +46,7 @@ _MOST_LISTED = 6
 class Partitions:
     """The partitions of a collection, in order.
 
-    Parameters
-    ----------
-    client : distributed.Client
-    futures : sequence of Future
-        One for each partition: a frame, an array or a sparse matrix.
-    lengths : sequence of int
-        Number of rows of each.
+    Each is the Future of a frame, an array or a sparse matrix; `lengths` are their numbers of rows.
     """
 
     def __init__(self, client: Any, futures: Sequence["Future[Any]"], lengths: Any):
@@ -79,7 +73,7 @@ class Partitions:
     def results(
         self, function: Callable[..., Any], *by_partition: Sequence[Any], **shared: Any
     ) -> list[Any]:
-        """Return what a function gives for each partition; see :meth:`settled`."""
+        """Do as :meth:`settled`, and return the results here."""
         for _ in range(_MOST_TRIALS):
             try:
                 return self.client.gather(self.settled(function, *by_partition, **shared))
@@ -90,23 +84,12 @@ class Partitions:
     def settled(
         self, function: Callable[..., Any], *by_partition: Sequence[Any], **shared: Any
     ) -> "list[Future[Any]]":
-        """Have a task done for each partition; return their results, which are on the workers.
+        """Have ``function(partition, *arguments, **shared)`` done in a task for each partition.
 
-        Parameters
-        ----------
-        function : callable
-            ``function(partition, *arguments, **shared)``, importable on the workers.
-        *by_partition : sequence
-            The arguments that differ, one for each partition.
-        **shared : object
-            Those that do not.
-
-        Raises
-        ------
-        Exception
-            The first error of a task, as it is, with a note that says of which partition it was.
-        RuntimeError
-            If partitions are lost, and Dask cannot compute them again.
+        Return their results, which are on the workers; the function can be imported there.
+        `by_partition` has the arguments that differ, each a sequence with one for each partition.
+        It raises the first error of a task, as it is, with a note that names the partition, and
+        RuntimeError if partitions are lost and Dask cannot compute them again.
         """
         common = self._common(function.__name__, (function, shared))
         every = [common] * len(self.futures)
@@ -391,17 +374,9 @@ def scored(
 def open_collection(X: Any) -> tuple[Partitions, list[Facts]]:
     """Let the workers compute a collection and keep it; return its partitions, and what is in them.
 
-    Parameters
-    ----------
-    X : dask.array.Array or dask.dataframe.DataFrame
-        Rows and features. Computed once, unless ``X.persist()`` has been called before.
-
-    Raises
-    ------
-    TypeError
-        For collections of another kind.
-    ValueError
-        For other than two dimensions; if there is no ``distributed.Client``.
+    A collection that ``X.persist()`` has computed is not computed again. TypeError for collections
+    that are neither DataFrames nor Arrays; ValueError unless they have two dimensions, and if there
+    is no ``distributed.Client``.
     """
     _check_kind(X)
     client = current_client()

@@ -30,7 +30,7 @@ from sklboost.estimators.predict.by_partitions import by_partitions
 from sklboost.estimators.predict.explaining import ExplainingMixin
 from sklboost.estimators.predict.fitted_model import (
     FittedModel,
-    RawScores,
+    PrecomputedScores,
     TrainedModel,
     add_rounds,
     fitted_state,
@@ -432,7 +432,7 @@ class BaseBooster(
     ) -> tuple[FittedModel, np.ndarray]:
         """Return the model and its raw scores, shape (n_outputs, n_samples)."""
         fitted = self._fitted
-        if isinstance(X, RawScores):
+        if isinstance(X, PrecomputedScores):
             return fitted, X.values
         X = fitted.read(X, by_position=not validate_features)
         return fitted, fitted.raw_scores(X, base_margin, iteration_range)

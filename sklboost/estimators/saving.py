@@ -40,16 +40,11 @@ class _OfClassOrInstance:
 
 
 class SavedFit:
-    """The attributes of a fit in the state of an estimator.
+    """The attributes of a fit, by their names, in the state of an estimator.
 
     pickle, joblib and copy, which ask ``__reduce__`` first, take them as they are. skops asks
     ``__getstate__`` and is given the document of a model file, which is checked when it is read. So
     a file of skops has to be trusted with the estimator's class and this one, and no others.
-
-    Attributes
-    ----------
-    attributes : dict of str to object
-        By their names.
     """
 
     def __init__(self, attributes: dict[str, Any]):

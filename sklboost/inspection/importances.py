@@ -12,20 +12,11 @@ IMPORTANCE_TYPES = ("gain", "total_gain", "cover", "total_cover", "weight")
 
 @np.errstate(all="ignore")
 def split_importances(model: Model, importance_type: str) -> np.ndarray:
-    """Return the importance of each feature, as XGBoost's ``get_score`` does.
+    """Return the importance of each feature, float64, as XGBoost's ``get_score`` does.
 
-    Parameters
-    ----------
-    model : Model
-    importance_type : str
-        ``"weight"``: their number. ``"total_gain"`` and ``"total_cover"``: the sums of their gains,
-        and of the covers of the nodes that they split. ``"gain"`` and ``"cover"``: these sums
-        divided by the number.
-
-    Returns
-    -------
-    ndarray of float64, shape (n_features,)
-        0 for a feature without splits.
+    ``"weight"`` is the number of its splits, ``"total_gain"`` and ``"total_cover"`` are sums of the
+    gains and covers of the nodes that it splits, ``"gain"`` and ``"cover"`` these sums divided by
+    the number. 0 for a feature without splits.
     """
     splits = model.nodes[model.nodes.left >= 0]
     n_splits = np.bincount(splits.feature, minlength=model.n_features)

@@ -95,15 +95,9 @@ def prove_monotone(
 ) -> MonotoneReport:
     """Check every tree of a model.
 
-    Parameters
-    ----------
-    model : Model
-    signs : mapping of int to int
-        1 or -1 by the number of the feature.
-    names : sequence of str
-        Of all features, for the report. A feature whose name is not unique gets its number.
-    n_categories : sequence of int
-        Of all features, 0 for numbers. Empty: all are numbers.
+    `signs` are 1 or -1 by the number of the feature. `names` are for the report, where a feature
+    whose name is not unique gets its number. `n_categories` is 0 for numbers, and empty if all are
+    numbers.
     """
     starts = model.tree_starts
     violations: dict[int, list[Violation]] = {feature: [] for feature in signs}

@@ -42,15 +42,9 @@ def pruning_path(
     Of several that are equally weak, the first is collapsed, in the order root, left branch, right
     branch; as in scikit-learn, each collapse gives a subtree.
 
-    Parameters
-    ----------
-    nodes : recarray of NODE_DTYPE, shape (n_nodes,)
-        Of the tree, parents before their children.
-    leaf : ndarray of int, shape (n_samples,)
-        The node that each row ends in.
-    gradient, hessian : ndarray of float64, shape (n_samples,)
-        Of each row, times its weight.
-    params : TreeParams
+    `nodes`, of NODE_DTYPE, has the nodes of a tree, parents before their children. `leaf` is the
+    node that each row ends in; `gradient` and `hessian`, float64, are multiplied by the row's
+    weight.
     """
     parent, rank = parents_and_ranks(nodes)
     children = np.stack([nodes.left, nodes.right], axis=1).tolist()

@@ -383,21 +383,11 @@ def add_pairs(edges, node, lanes, background, scratch, output, pairs):
 
 @kernel
 def walk(edges, tree, lanes, background, scratch, output, contributions):
-    """Walk through a tree with some rows side by side, and add to their contributions.
+    """Walk through a tree with some rows together, and add to their contributions.
 
-    Parameters
-    ----------
-    edges : Edges
-    tree : int
-    lanes : tuple of int
-        Start and stop of the rows in ``scratch.states``, and in `contributions`.
-    background : int
-        The background row, if there are any.
-    scratch : ShapScratch
-        Of one thread, with the states and tables of the tree.
-    output : int
-        The first of those that the tree has values for.
-    contributions : Contributions
+    The rows are `lanes`, start and stop, in ``scratch.states`` and `contributions`; `scratch`
+    belongs to one thread and has the states and tables of the tree. `output` is the first that the
+    tree has values for, `background` the background row, if there are any.
     """
     nodes = edges.edges[edges.starts[tree] : edges.starts[tree + 1]]
     scratch.products[0] = 1.0
@@ -413,18 +403,9 @@ def walk(edges, tree, lanes, background, scratch, output, contributions):
 def explain_rows(team, edges, trees, columns, given, scratches, contributions):
     """Add the contributions of rows in the trees ``[start, stop)``; members take blocks of rows.
 
-    Parameters
-    ----------
-    team : Team
-    edges : Edges
-    trees : tuple of int
-    columns : ndarray of float64, shape (n_columns, n_rows)
-    given : tuple of ndarray
-        Values of background rows, shape (n_columns, n_backgrounds), without rows: spread by cover;
-        and the points of the quadrature.
-    scratches : ShapScratch
-    contributions : Contributions
-        Added to tree after tree, so in the same order for any number of threads.
+    `columns` are float64, of shape (n_columns, n_rows); `given` are the values of background rows,
+    shape (n_columns, n_backgrounds), without any: spread by cover, and the points of the
+    quadrature. Trees are added in order, whatever the number of threads.
     """
     if not assemble(team):
         return
@@ -478,20 +459,12 @@ def add_contributions(
     n_jobs: int | None,
     out: np.ndarray,
 ) -> None:
-    """Add the SHAP values of trees ``[start, stop)``.
+    """Add the SHAP values of the trees ``[start, stop)`` to `out`.
 
-    Parameters
-    ----------
-    model : Model
-        With constant leaves.
-    X : ndarray of float32 or float64, Table, SparseTable or BinnedMatrix; (n_samples, n_features)
-    trees : tuple of int
-    background : the same, shape (n_backgrounds, n_features), or None
-        Rows whose values take the place of those of unknown features; their results are averaged.
-        None: at a split on an unknown feature rows go both ways, in proportion to the cover.
-    n_jobs : int or None
-    out : ndarray of float64, shape (n_samples, n_outputs, n_features)
-        Added to in place; the same bits for any number of threads.
+    `out` is float64, of shape (n_samples, n_outputs, n_features), and has the same bits for any
+    number of threads. The model has constant leaves. The values of background rows take the place
+    of unknown features, and the results are averaged; without them rows go both ways at a split on
+    an unknown feature, in proportion to the cover.
     """
     edges = lay_out_edges(model)
     for rows, added in _explained(model, edges, X, trees, background, n_jobs, pairs=False):
@@ -507,15 +480,10 @@ def add_interactions(
     n_jobs: int | None,
     out: np.ndarray,
 ) -> None:
-    """Add the SHAP interaction values of trees ``[start, stop)``.
+    """Add SHAP interaction values to `out`, as :func:`add_contributions` adds SHAP values.
 
-    Parameters
-    ----------
-    model, X, trees, background, n_jobs
-        As for :func:`add_contributions`.
-    out : ndarray of float64, shape (n_samples, n_outputs, n_features, n_features)
-        Added to in place: to (i, k) and (k, i) half of their interaction, and to (i, i) the SHAP
-        value of i less its halves.
+    `out` is float64, of shape (n_samples, n_outputs, n_features, n_features): (i, k) and (k, i) get
+    half of their interaction each, and (i, i) the SHAP value of i less its halves.
     """
     edges = lay_out_edges(model)
     for rows, added in _explained(model, edges, X, trees, background, n_jobs, pairs=True):

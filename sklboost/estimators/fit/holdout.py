@@ -106,7 +106,11 @@ def order_to_hold_out(rows: Rows, *, how: str, parts: np.ndarray | None, seed: i
     hashes = hash_rows(rows.X, y, seed)
     tell_copies_apart(hashes, weight)
     places = np.empty(n_rows)
-    for part in [np.arange(n_rows)] if parts is None else _of_each(parts):
+    rows_of_parts = [np.arange(n_rows)]
+    if parts is not None:
+        order = np.argsort(parts, kind="stable")
+        rows_of_parts = np.split(order, np.flatnonzero(np.diff(parts[order])) + 1)
+    for part in rows_of_parts:
         places[part] = _shares_before(hashes[part], weight[part] if len(weight) else weight)
     return places
 
@@ -142,9 +146,3 @@ def _hash_of_label(label: Any, seed: int) -> bytes:
         label = int(label)  # type: ignore[arg-type]  # 0 and 0.0 are one label
     # not hash(), which differs from one Python process to the next
     return hashlib.blake2b(f"{seed} {label!r}".encode(), digest_size=16).digest()
-
-
-def _of_each(parts: np.ndarray) -> list[np.ndarray]:
-    """Return the rows of each part."""
-    order = np.argsort(parts, kind="stable")
-    return np.split(order, np.flatnonzero(np.diff(parts[order])) + 1)

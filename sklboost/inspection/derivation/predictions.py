@@ -44,19 +44,10 @@ def summarize(
     sections: Sequence[Section],
     names: ModelNames,
 ) -> tuple[Section, ...]:
-    """Return the sections of the summary.
+    """Return the sections of the summary of the derivation of one raw score.
 
-    Parameters
-    ----------
-    output : int
-        Which raw score.
-    score : RawScore
-    additions : iterable of Addition
-    features : Section, optional
-        What the features add.
-    sections : sequence of Section
-        The derivation: the start first, the prediction last.
-    names : ModelNames
+    `sections` are the whole derivation, the start first and the prediction last; `features` has
+    what the features add.
     """
     start, link = sections[0], sections[-1]
     total = score.last - score.first
@@ -75,9 +66,11 @@ def summarize(
         given(f"sum of the {len(own)} trees", "T", total),
     ]
     lines = [raw_score, *_results(link.lines, output)]
+    end = f",{output}" if len(names.outputs) > 1 else ""  # of the symbols of this output
+    begin = [line for line in start.lines if isinstance(line, str) or line.symbol.endswith(end)]
     whole = f"All {count_lines(sections)} lines, tree by tree: explain_prediction(x, full=True)."
     return (
-        Section("Start", _of_output(start.lines, output, len(names.outputs))),
+        Section("Start", tuple(begin)),
         Section(f"What the trees add to the raw score{of_output}", tuple(trees)),
         *([] if features is None else [features]),
         Section(link.heading, (*lines, whole)),
@@ -117,12 +110,6 @@ def largest(added: Sequence[tuple[str, float]], total: float, most: int, kind: s
 def count_lines(sections: Iterable[Section]) -> int:
     """Return how many lines of text a derivation has."""
     return 1 + sum(2 + len(section.lines) for section in sections)
-
-
-def _of_output(lines: Sequence[Line], output: int, n_outputs: int) -> tuple[Line, ...]:
-    """Leave out the steps of other outputs."""
-    end = f",{output}" if n_outputs > 1 else ""
-    return tuple(line for line in lines if isinstance(line, str) or line.symbol.endswith(end))
 
 
 def _results(lines: Sequence[Line], output: int) -> list[Line]:
