@@ -1,4 +1,4 @@
-"""What all displays share: drawing again, arguments that are checked, colours, texts that fit.
+"""Parts of all displays: the base class, checks of arguments, colours, texts that fit.
 
 matplotlib is optional, so it is imported when a picture is drawn, not before.
 """

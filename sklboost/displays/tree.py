@@ -51,7 +51,7 @@ def tree_nodes(
 ) -> list[DrawnNode]:
     """Return the nodes that are drawn, down to depth `max_depth`, parents before their children.
 
-    Values are those of one `output`; numbers have `precision` digits. Gain and cover are left out
+    Values belong to one `output`; numbers have `precision` digits. Gain and cover are left out
     without `with_stats`.
     """
     model = fitted.model
@@ -89,7 +89,7 @@ def tree_nodes(
 
 
 def split_text(fitted: FittedModel, names: Sequence[str], position: int, precision: int) -> str:
-    """The condition of rows that go left at a node, given by its place among those of all trees."""
+    """The condition of rows that go left at a node, given by its place in all trees."""
     node = fitted.model.nodes[position]
     name = names[node.feature]
     encoding = fitted.names.encoding(node.feature)

@@ -71,7 +71,7 @@ class Exchange:
     ) -> None:
         """Take the memory that trees grow in, before the first one does.
 
-        `counts` are those of ``RowSample``; with `has_noise` splits on categories are chosen by
+        `counts` belong to ``RowSample``; with `has_noise` splits on categories are chosen by
         their spreads (:mod:`sklboost.tree.options.categories`).
         """
         self._workspace, self._derivatives = workspace, derivatives

@@ -208,7 +208,7 @@ class _Stream:
                 self._missing = part.data
 
     def _room(self, n_bytes: int) -> np.ndarray:
-        """Return memory for a part: that of an earlier one, if nobody has that any more.
+        """Return memory for a part: an earlier part's, if nobody refers to it any more.
 
         Large memory that is new costs as much time as the message: Dask has workers give it back to
         the operating system.

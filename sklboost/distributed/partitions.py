@@ -37,7 +37,7 @@ from sklboost.tree.predict.prediction import add_trees
 _MOST_TRIALS = 5
 # Seconds to wait for workers if there are none.
 _PATIENCE = 50
-# Of what all tasks of a pass share: beyond, Dask warns.
+# Bytes that the tasks of a pass may share; Dask would warn of less.
 _MOST_BYTES = 2**31
 # Partitions whose numbers of rows an error lists.
 _MOST_LISTED = 6
@@ -171,14 +171,14 @@ def wait_for(client: Any, futures: Sequence["Future[Any]"]) -> None:
 
 
 _ALL = slice(None)
-# What a partition becomes.
+# A partition, read.
 RawFeatures = np.ndarray | Table | SparseTable
-# Rows of a column that can be no feature, of which an error shows an example.
+# Rows of a column that can be no feature, for the example in an error.
 _FEW_ROWS = 100
 
 
 class Facts(NamedTuple):
-    """What is in a partition."""
+    """The columns of a partition."""
 
     n_rows: int
     n_columns: int
@@ -223,8 +223,8 @@ class Encoder(NamedTuple):
     encodings: tuple[Encoding, ...] | None  # None: all features are numbers as they are
     missing: float  # A further value that counts as missing; NaN: none
     n_features: int
-    # of columns of Python objects a value of each type that any partition has: they decide together
-    # of which kind a column is
+    # for columns of Python objects a value of each type that any partition has: together they
+    # decide on the kind of the column
     examples: dict[int, list[Any]]
 
     @property

@@ -42,8 +42,8 @@ def bin_on_cluster(
 ) -> tuple[TrainingBins, BinCuts, MakeGrower, np.ndarray]:
     """Choose the bins of features on a cluster; return the fields of the fit's ``Bins``.
 
-    The bins of the matrix are all 0 and take no memory: those of the rows are made on the cluster.
-    `weight` is float64, of shape (n_samples,) or (0,); `n_jobs` is for what is done here.
+    The bins of the matrix are all 0 and take no memory: the bins of the rows are made on the
+    cluster. `weight` is float64, of shape (n_samples,) or (0,); `n_jobs` is for what is done here.
     """
     bins = ClusterBins(X, weight, max_bin, n_jobs)
     no_bins: Any = np.broadcast_to(bins.dtype.type(0), X.shape)
@@ -182,7 +182,7 @@ def rows_of(blocks: np.ndarray, n_samples: int) -> np.ndarray:
 
 
 class Work(NamedTuple):
-    """What the workers of a training have to know besides their rows."""
+    """The task of all workers of a training, without the rows."""
 
     settings: dict[str, Any]  # fields of BoostingTask that are the same on all
     binning: Binning

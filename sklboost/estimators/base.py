@@ -289,7 +289,7 @@ class BaseBooster(
         The path consists of nested subtrees, from the whole tree to its root alone; at each step
         the weakest link is pruned. The tree is grown anew: it is the first that `fit` would grow,
         with `learning_rate` 1, all rows and no `ccp_alpha`. For squared error and ``reg_lambda=0``
-        it is a regression tree (CART), and the path is that of scikit-learn's
+        it is a regression tree (CART), and the path agrees with scikit-learn's
         ``DecisionTreeRegressor`` for the same tree. For two classes and ``reg_lambda=0`` impurities
         are those of its ``DecisionTreeClassifier`` (Gini) divided by ``2 (p (1 - p))^2``, with p
         the share of ``classes_[1]``. With `reg_lambda`, the penalty on leaf weights counts as
@@ -329,7 +329,7 @@ class BaseBooster(
         """
         if self.preset == "auto":
             raise ValueError(
-                "preset='auto': the pruning path is that of a tree of given parameters; call "
+                "preset='auto': a pruning path belongs to a tree of given parameters; call "
                 "set_params(**model.chosen_params_, preset=None) before"
             )
         if dask_kind(X):

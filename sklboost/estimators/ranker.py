@@ -20,7 +20,7 @@ from sklboost.objectives.loss import by_rows
 class XGBRankerLite(RankerParameters, BaseBooster):
     """Gradient boosted trees that put the documents of a query in order: LambdaMART.
 
-    Rows are documents, targets their relevances, and `fit` is told which rows belong to one query,
+    Rows are documents, targets their relevances, and `fit` takes which rows belong to one query,
     in any order. Predictions are scores: within a query, the higher the better.
 
     Attributes
@@ -91,8 +91,8 @@ class XGBRankerLite(RankerParameters, BaseBooster):
             0 on; for ``objective="rank:map"`` 0 and 1.
         sample_weight : array-like of shape (n_queries,) or (n_samples,), optional
             Weights of queries, in the order of their first rows, or of rows, then the same for all
-            of a query. Weight 2 is equivalent to the query twice, but for what is drawn at random.
-            Weight 0 leaves the query out.
+            of a query. Weight 2 is equivalent to the query twice, except for what is drawn at
+            random. Weight 0 leaves the query out.
         qid : array-like of shape (n_samples,), optional
             The query of each row: numbers, text or other labels. The rows of a query need not
             follow one another.
@@ -103,7 +103,7 @@ class XGBRankerLite(RankerParameters, BaseBooster):
         y_val : array-like of shape (n_validation_samples,), optional
             Their relevances.
         qid_val : array-like of shape (n_validation_samples,), optional
-            Their queries, other ones than those of `X` even where labels are the same.
+            Their queries; not the queries of `X`, even where labels are the same.
         group_val : array-like of int, optional
             Instead of `qid_val`, how many rows each query has.
         sample_weight_val : array-like, optional

@@ -93,9 +93,9 @@ class XGBSurvivalLite(SurvivalParameters, BaseBooster):
         X : array-like of shape (n_samples, n_features)
             As for :meth:`sklboost.XGBRegressorLite.fit`.
         y : structured array-like of shape (n_samples,)
-            Two fields: whether the event was observed, bool, and its time, or that of censoring.
-            Or ``lower`` and ``upper``, bounds of the time of the event, which may be two columns of
-            numbers, too. Perhaps ``entry_time`` and ``stratum`` as well
+            Two fields: whether the event was observed, bool, and the time of the event or of
+            censoring. Or ``lower`` and ``upper``, bounds of the time of the event, which may be two
+            columns of numbers, too. Perhaps ``entry_time`` and ``stratum`` as well
             (:func:`sklboost.survival_targets`). Numbers alone, as in XGBoost, are times of events
             if positive, and minus times of censoring if negative; 0 is refused.
         sample_weight : array-like of shape (n_samples,), optional
@@ -307,7 +307,7 @@ class XGBSurvivalLite(SurvivalParameters, BaseBooster):
         index = concordance(targets.encode(times, "y"), risk, weight)
         if np.isnan(index):
             raise ValueError(
-                "score: y has no pair of rows of which it is known whose event was first, so there "
+                "score: in no pair of rows of y is it known whose event was first, so there "
                 "is no concordance"
             )
         return index

@@ -37,7 +37,7 @@ def scaled_to_one(importances: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ValidationImportances:
-    """Importances of features on validation rows, and those of features without information.
+    """Importances of features, and of shadows without information, on validation rows.
 
     Attributes
     ----------
@@ -45,7 +45,7 @@ class ValidationImportances:
     importances : ndarray of float64, shape (n_features, n_repeats)
         Each repetition trains anew, among new shadows.
     shadow_importances : ndarray of float64, shape (n_features, n_repeats)
-        Those of the shadow of each feature.
+        Importances of the shadow of each feature.
     method : str
         What is measured, ``"permutation"`` or ``"shap"``.
     """

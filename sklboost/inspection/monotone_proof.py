@@ -28,7 +28,7 @@ class Violation(NamedTuple):
     # nodes of that tree: the leaves of rows with the smaller, and with the larger value
     lower_leaf: int
     upper_leaf: int
-    step: float  # value of the upper leaf less that of the lower one
+    step: float  # value of the upper leaf less the value of the lower one
 
 
 @dataclass(frozen=True)
@@ -185,7 +185,8 @@ def _worst_pair(
 ) -> tuple[int, int, float] | None:
     """Find, of the pairs of leaves in the wrong order, one whose `values` differ the most.
 
-    Returns the leaf of the smaller feature values, that of the larger ones, and the step in value.
+    Returns the leaf of the smaller feature values, the leaf of the larger ones, and the step in
+    value.
     """
     worst = None
     place = int(np.searchsorted(paths.features, feature))

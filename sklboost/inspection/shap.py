@@ -77,7 +77,7 @@ EDGE_DTYPE = np.dtype(
         # the fractions of this edge and of all edges above it that have its feature, multiplied
         ("share", np.float64),
         ("reach", np.float64),  # the fractions of all edges from the root on, multiplied
-        ("position", np.int64),  # of the node among those of the model
+        ("position", np.int64),  # of the node in the model
         ("column", np.int64),  # of the node's own split, see Edges.features; -1 for a leaf
         ("right", np.int64),  # the node's right child; the left one comes next
         ("default_left", np.int64),
@@ -252,7 +252,7 @@ LANES = 64
 
 
 class ShapScratch(NamedTuple):
-    """What a walk writes on the way; the first axis is threads."""
+    """The memory that walks write to; the first axis is threads."""
 
     states: np.ndarray  # uint8, shape (n_threads, n_nodes, n_block_rows): of the explained rows
     # uint8, shape (n_threads, n_nodes, n_backgrounds): of the background rows
@@ -272,7 +272,7 @@ class ShapScratch(NamedTuple):
 
 
 class Contributions(NamedTuple):
-    """What features and pairs of features add to raw scores."""
+    """The contributions of features and of pairs of features to raw scores."""
 
     single: np.ndarray  # float64, shape (n_outputs, n_columns, n_rows)
     # float64, shape (n_outputs, n_columns, n_columns, n_rows), or 0 rows: an interaction is divided
@@ -292,7 +292,7 @@ def multiply(before, factors, value, states, after):
 
 @kernel
 def add_sums(sums, differences, states, above, total):
-    """Add the sums of an edge to those of the node above it, and times differences to `total`."""
+    """Add the sums of an edge to the sums above it, and times differences to `total`."""
     leaves, stays = differences[1], differences[2]
     for lane in range(len(states)):
         state = states[lane]
@@ -323,7 +323,7 @@ def table_of(edge, background, scratch):
 
 @kernel
 def descend(edges, node, values, lanes, background, scratch):
-    """Fill the products of a node from those of its parent; of a leaf its sums."""
+    """Fill the products of a node from its parent's; of a leaf its sums."""
     edge, path = edges[node], scratch.path
     path[0, edge.depth], path[1, edge.depth] = node, 0
     if edge.previous > 0:

@@ -1,4 +1,4 @@
-"""What skl2onnx calls for an estimator, and how it comes to know the estimators."""
+"""The converters that skl2onnx calls for an estimator, and their registration."""
 
 from typing import Any
 
@@ -163,7 +163,7 @@ def _convertible(operator: Any) -> FittedModel:
     return fitted
 
 
-# skl2onnx sets up the outputs of whatever has the option "zipmap" as those of a classifier.
+# skl2onnx gives whatever has the option "zipmap" the outputs of a classifier.
 _CLASSIFIER_OPTIONS = {
     "zipmap": [True, False, "columns"],
     "nocl": [True, False],

@@ -75,7 +75,7 @@ def divide(
 ) -> Iterator[np.ndarray]:
     """Yield for each fold which rows it holds out; bool, shape (n_samples,).
 
-    Every row is held out once, but for the last ones of :func:`order_to_hold_out`.
+    Every row is held out once, except the last ones of :func:`order_to_hold_out`.
     """
     places = order_to_hold_out(rows, how=how, parts=parts, seed=seed)
     folds = np.floor(places * (n_folds * (1.0 + _ROUNDING)))
@@ -90,7 +90,7 @@ def order_to_hold_out(rows: Rows, *, how: str, parts: np.ndarray | None, seed: i
     behind it. The place of the last one, of each part, is infinite: it is never held out.
 
     Rows have targets as the loss has them, and the user's weights: a row is held out whole, with
-    its weight, whatever that is. `parts` are numbers, such as those of classes. The seed decides on
+    its weight, whatever that is. `parts` are numbers, such as codes of classes. The seed decides on
     the order if that is random. ValueError for groups that do not fit.
     """
     y, weight, n_rows = rows.y, rows.weight, len(rows.y)

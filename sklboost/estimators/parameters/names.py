@@ -123,7 +123,7 @@ def checks_arguments(method: Function) -> Function:
 
 
 def methods_checked(cls: Class) -> Class:
-    """Decorate a class: so are its methods and those of its bases, whose names no user knows."""
+    """Decorate the methods of a class, also inherited ones, to name unknown arguments."""
     for name in filter(lambda name: not name.startswith("_"), dir(cls)):
         method = inspect.getattr_static(cls, name)
         is_own = inspect.isfunction(method) and method.__module__.startswith("sklboost.")

@@ -43,12 +43,12 @@ class ExplainedRows(NamedTuple):
     background: Features | None
 
     def values(self, rounds: Rounds) -> np.ndarray:
-        """What features add: shape (n_samples, n_features), or (..., n_outputs) if several."""
+        """SHAP values: shape (n_samples, n_features), or (..., n_outputs) if several."""
         values = single_values(self.fitted, self.X, self.fitted.trees(rounds), self.background)
         return values if self.fitted.model.n_outputs > 1 else values[:, :, 0]
 
     def interactions(self, rounds: Rounds) -> np.ndarray:
-        """What pairs of features add, with one more axis of features."""
+        """SHAP interaction values: one more axis of features."""
         fitted, X, background = self
         model, trees = fitted.model, fitted.trees(rounds)
         values = np.zeros((len(X), model.n_features, model.n_features, model.n_outputs))

@@ -1,4 +1,4 @@
-"""Predictions of Dask collections: lazy collections, of which each part is predicted by itself.
+"""Predictions of Dask collections: lazy, each part by itself.
 
 Rows do not depend on one another, so the parts of a prediction are the predictions of the parts.
 What these look like (dtype, number of columns) is learnt from one made-up row without values; of

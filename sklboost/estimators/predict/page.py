@@ -24,7 +24,7 @@ from sklboost.inspection.page.contents import (
 )
 from sklboost.objectives.domains import predictions_of
 
-# Rows that are shown if it is not said which.
+# Rows that are shown by default.
 _FIRST_ROWS = 20
 # Predictions of a row that its summary lists.
 _MOST_PREDICTIONS = 6
@@ -70,7 +70,7 @@ def model_page(
 
 
 def _facts(fitted: FittedModel, parameters: Parameters) -> list[tuple[str, str]]:
-    """What stands at the top of the page: sizes, and the parameters that were changed."""
+    """The facts at the top of the page: sizes, and the parameters that were changed."""
     model = fitted.model
     facts = [
         ("rounds", str(model.n_rounds)),
@@ -101,7 +101,7 @@ def _chosen(rows: Sequence[int] | None, n_rows: int) -> np.ndarray:
 
 
 def row_contents(fitted: FittedModel, X: Features, y: Any, chosen: np.ndarray) -> dict[str, Any]:
-    """What the page shows of the chosen rows of `X`, for its scripts."""
+    """The chosen rows of `X`, for the scripts of the page."""
     model = fitted.model
     targets = None if y is None else _targets(y, len(X))
     known = X[chosen]
@@ -151,7 +151,7 @@ def _link(fitted: FittedModel, raw_score: np.ndarray) -> str:
 def _summaries(
     fitted: FittedModel, raw_score: np.ndarray, targets: np.ndarray | None, chosen: np.ndarray
 ) -> list[str]:
-    """What is predicted for each row, and what its target is."""
+    """A sentence for each row on its predictions and its target."""
     predictions = fitted.predictions(raw_score).reshape(len(chosen), -1)
     names = _prediction_names(fitted, predictions.shape[1])
     heading = "Prediction" if fitted.classes is None else "Probabilities"

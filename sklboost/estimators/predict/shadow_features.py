@@ -92,7 +92,7 @@ def shadowed_importances(
     random = np.random.default_rng(seeds(random_state, True)[1])
     measured = []
     with warnings.catch_warnings():
-        # the same for every prediction, of which there are as many as features
+        # the same for every prediction: there is one a feature
         warnings.simplefilter("ignore", UnknownCategoryWarning)
         for _ in range(n_repeats):
             model = clone(estimator)

@@ -98,7 +98,7 @@ def _html_row(line: Line) -> str:
 
 
 def _html_formula(formula: str) -> str:
-    """Write a formula with subscripts; it has nothing of the user's in it."""
+    """Write a formula with subscripts; there is no text of the user in it to be escaped."""
 
     def written(match: re.Match[str]) -> str:
         letters, _, subscript = match.group().partition("_")

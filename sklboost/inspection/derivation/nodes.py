@@ -15,7 +15,7 @@ from sklboost.tree.options.constrained_weights import smooth
 
 
 class PruningSettings(NamedTuple):
-    """The user's settings of pruning, from those of a tree."""
+    """The settings of pruning as the user gave them."""
 
     gamma: float
     pruning: str
@@ -146,7 +146,7 @@ _SAME = dict(rel_tol=1e-9, abs_tol=1e-300)
 
 
 class KnownOutput(NamedTuple):
-    """What is known of one output of a node."""
+    """One output of a node: its sums, and all that follows from them."""
 
     # G and H
     gradient: float
@@ -299,7 +299,7 @@ class NodeOutput(NamedTuple):
             lines.append(Step(name, "s", f"{H} / ({H} + c)", values, share))
             values = {"s": share, w: weight, "w_above": weight_above}
             weight = float(smooth(weight, hessian, weight_above, params.path_smooth))
-            name = f"output of {self.name}, smoothed towards that of the node above"
+            name = f"output of {self.name}, smoothed towards the output above"
             lines.append(Step(name, w, f"s · {w} + (1 - s) · w_above", values, weight))
         if not math.isclose(weight, used, **_SAME):
             name = f"output of {self.name} within the bounds of monotone constraints"
@@ -481,11 +481,11 @@ def _gain(tree: GrownTree, node: int, similarities: Section, is_foreign: bool) -
     computed = split_gain(values["S_L"], values["S_R"], values["S"])
     exact = dict(rel_tol=1e-6, abs_tol=1e-9 * abs(values["S"]))
     if is_foreign:
-        lines.append("The gain is that of the other library.")
+        lines.append("The gain was computed by the other library.")
     elif not math.isclose(computed, gain, **exact):
         lines.append(
-            "The gain is that of the training: bounds of monotone constraints were in force when "
-            "splits were compared, and renewed leaves do not show them."
+            "The gain was computed in the training: bounds of monotone constraints were in force "
+            "when splits were compared, and renewed leaves do not show them."
         )
     return tuple(lines)
 
@@ -493,7 +493,7 @@ def _gain(tree: GrownTree, node: int, similarities: Section, is_foreign: bool) -
 def _rows_section(outputs: Sequence[NodeOutput], rows: NodeRows) -> Section:
     """Count the rows of the node and add up their gradients and hessians, for each output.
 
-    The sums are compared with those of the training, which are all that a model keeps.
+    The sums are compared with the sums of the training, all that a model keeps.
     """
     n_here = int(rows.is_here.sum())
     lines: list[Line] = [
@@ -523,7 +523,7 @@ def _sum(name: str, letter: str, values: np.ndarray, output: NodeOutput) -> Step
 
 
 def _compared(output: NodeOutput, rows: NodeRows) -> str:
-    """Whether the sums are those of the training, but for what rounding gradients may do."""
+    """Whether the sums agree with the training, up to the rounding of gradients."""
     if not output.has_sums:
         return "The sums of the training are not known."
     expected = output.known[:2]

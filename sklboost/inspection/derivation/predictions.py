@@ -19,7 +19,7 @@ _MOST_TREES, _MOST_FEATURES, _MOST_OTHERS = 3, 4, 4
 
 
 class Addition(NamedTuple):
-    """What a tree adds to a raw score."""
+    """The value of a leaf that is added to a raw score."""
 
     tree: int
     leaf: int
@@ -161,7 +161,7 @@ class _Scores:
     def add(
         self, output: int, name: str, formula: str, terms: dict[str, float], added: float
     ) -> Step:
-        """Add to one score; the formula and its terms are those of what is added."""
+        """Add a number to one score; the formula and its terms say how it is computed."""
         before, value = self.symbol(output), self.values[output]
         self._n_added[output] += 1
         self.values[output] = value + added
@@ -262,7 +262,7 @@ def _tree_section(
 def _line_of_leaf(
     linear: LinearLeaves, position: int, row: Row, names: ModelNames
 ) -> tuple[Line, float]:
-    """What a linear leaf adds to its value, l: a line within limits."""
+    """Derive the term l of a linear leaf, a line within limits, which is added to its value."""
     terms = linear.terms[linear.starts[position] : linear.starts[position + 1]].view(np.recarray)
     x = row.values[terms.feature]
     if not np.isfinite(x).all():
