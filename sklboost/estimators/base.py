@@ -211,7 +211,7 @@ class BaseBooster(
         pred_contribs: bool = False,
         pred_interactions: bool = False,
     ) -> np.ndarray:
-        """Predict each row: a number, its most probable class, or a score.
+        """Predict a number, the most probable class or a score for each row.
 
         Parameters
         ----------
@@ -226,11 +226,12 @@ class BaseBooster(
         Returns
         -------
         ndarray, shape (n_samples,) or (n_samples, n_outputs)
-            Of a regressor float64, a column per target; with several quantiles (`quantile_alpha`)
-            or expectiles a column for each of them and target: all targets of the lowest one, then
-            those of the next. Of a classifier the most probable class, of the labels' dtype; with
-            several labels, 1 where a label is likelier than not, else 0. Of a ranker the score of
-            each document, and of survival times the risk score of each row, float64.
+            A regressor gives float64, a column per target; with several quantiles
+            (`quantile_alpha`) or expectiles a column for each of them and target: all targets of
+            the lowest one, then all targets of the next. A classifier gives the most probable
+            class, in the dtype of the labels; with several labels, 1 where a label is likelier than
+            not, else 0. A ranker gives the score of each document, and a survival model the risk
+            score of each row, float64.
 
             With `pred_contribs` float64 of shape (n_samples, n_features + 1), with
             `pred_interactions` (n_samples, n_features + 1, n_features + 1); if there are several
