@@ -1,4 +1,4 @@
-"""A tree as a drawing."""
+"""A tree as a drawing: its nodes, their places, and the display that draws them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

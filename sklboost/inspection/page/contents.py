@@ -17,7 +17,7 @@ from sklboost.engine.model import Model
 from sklboost.inspection.derivation.derivation import Derivation, Step, number
 from sklboost.inspection.derivation.grown_tree import GrownTree, grown_tree
 from sklboost.inspection.derivation.names import ModelNames
-from sklboost.inspection.derivation.nodes import derive_node, settings_of
+from sklboost.inspection.derivation.nodes import derive_node, gamma_and_pruning
 from sklboost.inspection.importances import IMPORTANCE_TYPES, split_importances
 
 Token = float | int | str
@@ -208,7 +208,7 @@ def model_contents(model: Model, names: ModelNames, with_derivations: bool) -> d
         "n_outputs": model.n_outputs,
         "n_trees": model.n_trees,
         "is_vector": len(values) > 1,
-        "gamma": settings_of(model.params_of(0)).gamma,
+        "gamma": gamma_and_pruning(model.params_of(0))[0],
         "least_gain": min([0.0, *gains]),
         "largest_gain": max([0.0, *gains]),
         "largest_value": max(abs(value) for of_output in values for value in of_output),
