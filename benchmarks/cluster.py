@@ -259,7 +259,7 @@ def _check(n_workers, n_rows):
     """Fit on worker processes; return its traffic beside the formula's, and seconds of messages."""
     import dask.array as da
 
-    from sklboost.distributed.crew import Crew
+    from sklboost.distributed.worker_group import WorkerGroup
 
     dataset = datasets.load(f"binary-{n_rows}x{FEATURES}").as_float32()
     with _workers(n_workers) as client:
@@ -268,7 +268,7 @@ def _check(n_workers, n_rows):
         settings = peers.Settings(n_estimators=10, max_depth=DEPTH, max_bin=BINS)
         model = peers.make_estimator("sklboost", settings, "binary", 1)
         report = model.fit(rows, y).fit_report_
-        crew = Crew(client)
+        crew = WorkerGroup(client)
         crew.start(Probe, dict.fromkeys(crew.workers(), ()))
         crew.call("exchange", 100)
         message = median(spent for _ in range(5) for spent in crew.call("exchange", 500))

@@ -22,14 +22,14 @@ __all__ = ["TreeExplainer"]
 
 
 class TreeExplainer(shap.TreeExplainer):
-    """What ``shap.TreeExplainer(model)`` is for an estimator of this package.
+    """The counterpart of ``shap.TreeExplainer(model)`` for an estimator of this package.
 
     Parameters
     ----------
     model : estimator
         Fitted, with constant leaves; of a pipeline its last step, ``pipeline[-1]``.
     data : array-like of shape (n_backgrounds, n_features) or shap.maskers.Independent, optional
-        Background rows, whose values stand in for those of unknown features. Without them rows are
+        Background rows, whose values stand in for unknown features. Without them rows are
         spread over the branches as the training rows were, by cover.
     model_output : {"raw"}, default="raw"
         The raw score: log-odds of two classes, logarithms of means.

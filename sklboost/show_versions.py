@@ -1,4 +1,4 @@
-"""What a bug report should say of the installation."""
+"""Versions and settings of the installation, for bug reports."""
 
 import platform
 import sys

@@ -33,7 +33,7 @@ _NO_SETTINGS = TreeParams(*np.zeros((), PARAMS_DTYPE).item())
 
 
 class DerivationDisplay(Display):
-    """What a node adds to the objective, for every output that it could have.
+    """The term of a node in the objective, for every output that it could have.
 
     That is ``G w + (H + lambda) w^2 / 2 + alpha |w|``, with G and H the sums of gradients and of
     hessians of the node's rows. At the minimum, which is marked, w is the node's output: without
@@ -209,7 +209,7 @@ class DerivationDisplay(Display):
         ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.14), frameon=False)
 
     def _objective(self, output: float, penalties: TreeParams) -> float:
-        """What an output adds to the objective: less than 0 if it is good."""
+        """The term of an output in the objective: less than 0 if it is good."""
         return -0.5 * similarity_at(self.gradient, self.hessian, float(output), penalties)
 
     def _outputs_to_draw(self) -> np.ndarray:
@@ -237,7 +237,7 @@ def plot_derivation(
 
 
 def _sums(fitted: FittedModel, position: int, output: int) -> tuple[float, float]:
-    """G and H of a node, given by its place among those of all trees."""
+    """G and H of a node, given by its place in all trees."""
     model = fitted.model
     if model.outputs.shape[1] > 0:
         sums = model.outputs[position, output]

@@ -1,4 +1,4 @@
-"""What all displays share: drawing again, arguments that are checked, colours, texts that fit.
+"""Parts of all displays: the base class, checks of arguments, colours, texts that fit.
 
 matplotlib is optional, so it is imported when a picture is drawn, not before.
 """
@@ -85,13 +85,7 @@ def draws_like(method: Callable[..., Any]) -> Callable[[Function], Function]:
 
 
 def pyplot() -> Any:
-    """Import matplotlib.pyplot.
-
-    Raises
-    ------
-    ImportError
-        If matplotlib is not installed, with the remedy.
-    """
+    """Import matplotlib.pyplot; ImportError with the remedy if matplotlib is not installed."""
     try:
         from matplotlib import pyplot as plt
     except ImportError as error:

@@ -52,7 +52,7 @@ class ImportanceDisplay(Display):
     baseline : float, optional
         A vertical line; bars that do not reach beyond it are grey.
     show_values : bool, default=True
-        Whether numbers stand beside the bars.
+        Whether bars are labelled with their numbers.
     values_format : str, default=""
         Their format, such as "{v:.2f}". Empty: four digits.
     bar_style : dict, optional
@@ -109,11 +109,11 @@ class ImportanceDisplay(Display):
         ----------
         estimator : XGBRegressorLite or XGBClassifierLite
         importance_type : {"gain", "total_gain", "cover", "total_cover", "weight"}, optional
-            None: the parameter of the estimator. Scores are those of its ``get_score``: not scaled.
+            None: the parameter of the estimator. Scores are its ``get_score``: not scaled.
         max_num_features : int, optional
             Draw the most important ones. None: all that trees are split on.
         show_values : bool, default=True
-            Whether numbers stand beside the bars.
+            Whether bars are labelled with their numbers.
         values_format : str, default=""
             Their format, such as "{v:.2f}". Empty: four digits.
         ax : matplotlib.axes.Axes, optional
@@ -258,7 +258,7 @@ def plot_importance(
     grid: bool = False,
     **bar_style: Any,
 ) -> Any:
-    """Draw importances from splits, or those of ``estimator.validation_importances``.
+    """Draw importances from splits, or from ``estimator.validation_importances``.
 
     Parameters
     ----------

@@ -2,7 +2,7 @@
 
 Thresholds of ids and of times can be so close together, and so far from 0, that floats cannot tell
 them apart, nor can matplotlib. So they are counted from an origin nearby, exactly; where the axis
-is drawn like that, too, the origin is written beside it.
+is drawn like that, too, its label says from where values are counted.
 """
 
 import math

@@ -1,4 +1,4 @@
-"""A tree as a drawing."""
+"""A tree as a drawing: its nodes, their places, and the display that draws them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -51,7 +51,7 @@ def tree_nodes(
 ) -> list[DrawnNode]:
     """Return the nodes that are drawn, down to depth `max_depth`, parents before their children.
 
-    Values are those of one `output`; numbers have `precision` digits. Gain and cover are left out
+    Values belong to one `output`; numbers have `precision` digits. Gain and cover are left out
     without `with_stats`.
     """
     model = fitted.model
@@ -89,7 +89,7 @@ def tree_nodes(
 
 
 def split_text(fitted: FittedModel, names: Sequence[str], position: int, precision: int) -> str:
-    """The condition of rows that go left at a node, given by its place among those of all trees."""
+    """The condition of rows that go left at a node, given by its place in all trees."""
     node = fitted.model.nodes[position]
     name = names[node.feature]
     encoding = fitted.names.encoding(node.feature)
@@ -463,14 +463,8 @@ def place_nodes(
 ) -> tuple[list[float], float]:
     """Return the centre of each node, and the width of the tree, which begins at 0.
 
-    Parameters
-    ----------
-    children : sequence of (int, int)
-        Left and right child of each node, (-1, -1) for a leaf. Children come after their parents;
-        node 0 is the root.
-    widths : sequence of float
-    space : float
-        Left free between neighbours.
+    `children` are the left and right child of each node, (-1, -1) for a leaf, and come after their
+    parents; node 0 is the root. `space` is left free between neighbours.
     """
     shifts = [0.0] * len(widths)  # of each node from its parent
     outlines: dict[int, _Outline] = {}

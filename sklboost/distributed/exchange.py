@@ -1,8 +1,12 @@
-"""What the machines of a training exchange while a tree grows: histograms, added up."""
+"""The exchanges between the machines of a training while a tree grows.
+
+At the stages of a tree (:mod:`sklboost.tree.core.machines`) a kernel calls :class:`Exchange`: the
+sums of each block of rows are put in one order, histograms are added up, each machine some of the
+columns, and the best splits of all columns are compared.
+"""
 
 import weakref
-from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from collections.abc import Callable
 
 import numpy as np
 
@@ -21,6 +25,167 @@ from sklboost.tree.core.machines import (
 from sklboost.tree.core.quantization import Derivatives
 from sklboost.tree.core.workspace import LEFT, OWN, SPLIT_DTYPE, Workspace
 from sklboost.tree.options.categories import keep_spreads, sum_spreads
+
+
+class Exchange:
+    """The exchanges of one machine; `machines` is what its kernels know of the others.
+
+    `matrix` has the rows of this machine, and the cells of all; `blocks`, int64 and increasing, are
+    the numbers of its blocks of rows, of the `n_samples` rows of all machines.
+    """
+
+    def __init__(self, peers: Peers, matrix: TrainingBins, blocks: np.ndarray, n_samples: int):
+        self._peers = peers
+        self._stages: dict[int, tuple[str, Callable[[Exchange], None]]] = {
+            int(TOTALS): ("scales", Exchange._order_totals),
+            int(HISTOGRAMS): ("histograms", Exchange._add_histograms),
+            int(SPLITS): ("splits", Exchange._choose_splits),
+            int(MAGNITUDES): ("sampling", Exchange._add_counts),
+        }
+        self._error: BaseException | None = None
+        self._buffers = [np.empty(0, dtype=np.int64)] * peers.size
+        peers.phase = "blocks"
+        self._blocks = [part.view(np.int64) for part in self._from_all(blocks)]
+        # each machine adds up, and searches, columns of about as many cells
+        of_cells = np.arange(peers.size + 1) * matrix.cell_starts[-1] / peers.size
+        self._columns = np.searchsorted(matrix.cell_starts, of_cells)
+        own = weakref.ref(self)  # or the memory of a tree would wait for a collection of garbage
+
+        def exchange(stage: int) -> int:
+            alive = own()
+            return 0 if alive is None else alive._exchange(stage)
+
+        address, self._kept = address_of_python(exchange)
+        self.machines = Machines(
+            size=peers.size,
+            n_samples=n_samples,
+            first_column=int(self._columns[peers.rank]),
+            stop_column=int(self._columns[peers.rank + 1]),
+            first_rows=blocks * BLOCK_ROWS,
+            address=address,
+            failed=np.zeros(1, dtype=np.int64),
+        )
+
+    def grow_in(
+        self, workspace: Workspace, derivatives: Derivatives, counts: np.ndarray, has_noise: bool
+    ) -> None:
+        """Take the memory that trees grow in, before the first one does.
+
+        `counts` belong to ``RowSample``; with `has_noise` splits on categories are chosen by
+        their spreads (:mod:`sklboost.tree.options.categories`).
+        """
+        self._workspace, self._derivatives = workspace, derivatives
+        self._counts, self._has_noise = counts, has_noise
+
+    def raise_error(self) -> None:
+        """Raise the error of an exchange that failed, and forget it; its frames hold memory."""
+        error, self._error = self._error, None
+        try:
+            if error is not None:
+                raise error
+        finally:
+            del error
+
+    def _exchange(self, stage: int) -> int:
+        try:
+            self._peers.phase, exchange = self._stages[stage]
+            exchange(self)
+        except BaseException as error:  # the kernel goes on without, and ends soon
+            self._error = error
+            self.machines.failed[0] = 1
+        return 0
+
+    def _from_all(self, part: np.ndarray) -> list[np.ndarray]:
+        """Send the same to every machine; return the bytes that each sent."""
+        part_bytes = np.ascontiguousarray(part).reshape(-1).view(np.uint8)
+        return self._peers.all_to_all([part_bytes] * self._peers.size)
+
+    def _order_totals(self) -> None:
+        """Put the sums of the blocks of all machines in the order of the blocks."""
+        totals = self._workspace.gradients.totals
+        own = totals[:, : len(self._blocks[self._peers.rank])].copy()
+        for blocks, part in zip(self._blocks, self._from_all(own), strict=True):
+            totals[:, blocks] = part.view(np.float64).reshape(2, -1)
+
+    def _add_counts(self) -> None:
+        """Add up the counts of all machines, for the first member of the team."""
+        own = self._counts.sum(axis=0)
+        self._counts[0] = sum(part.view(np.int64) for part in self._from_all(own))
+        self._counts[1:] = 0
+
+    def _add_histograms(self) -> None:
+        """Add what the others have to the own columns of the histograms that were built."""
+        tree, pool = self._workspace.tree, self._workspace.pool
+        n_builds = tree.counts[0].n_builds
+        if n_builds == 0:
+            return
+        # machines with teams of other sizes list them in another order
+        builds = pool.builds[:n_builds]
+        builds = builds[np.lexsort((builds["strip"], builds["node"]))]
+        slots, strips = tree.growth["slot"][builds["node"]], builds["strip"].copy()
+        siblings = np.where(builds["sibling"] < 0, -1, tree.growth["slot"][builds["sibling"]])
+        sums, starts, own = self._sums_of_nodes(), pool.starts[self._columns], self._peers.rank
+        parts = []
+        for rank in range(self._peers.size):
+            start, stop = starts[rank : rank + 2]
+            n_cells = n_builds * (stop - start) if rank != own else 0
+            size = n_cells + sums.size
+            if len(self._buffers[rank]) < size:
+                self._buffers[rank] = np.empty(2 * size, dtype=np.int64)
+            part = self._buffers[rank][:size]
+            if n_cells > 0:
+                pack_cells(pool.histograms, slots, strips, start, stop, part)
+            part[n_cells:] = sums
+            parts.append(part.view(np.uint8))
+        start, stop = starts[own : own + 2]
+        total = np.zeros_like(sums)
+        for received in self._peers.all_to_all(parts):
+            part = received.view(np.int64)
+            n_cells = part.size - sums.size
+            if n_cells > 0:
+                add_cells(pool.histograms, slots, strips, siblings, start, stop, part)
+            total += part[n_cells:]
+        self._keep_sums(total)
+
+    def _sums_of_nodes(self) -> np.ndarray:
+        """Return what else is added up, int64, shape (n_sums,)."""
+        tree = self._workspace.tree
+        n_searched = tree.counts[0].n_searched if self._has_noise else 0
+        spreads = np.empty((n_searched, tree.outputs.shape[1], 2), dtype=np.int64)
+        if self._has_noise:
+            sum_spreads(self._derivatives, self._workspace, spreads)
+        of_root = tree.sums[ROOT, OWN] if tree.searched[0] == ROOT else spreads[:0].ravel()
+        return np.concatenate([of_root, spreads.ravel()])
+
+    def _keep_sums(self, sums: np.ndarray) -> None:
+        """Keep what :meth:`_sums_of_nodes` returned, of all machines."""
+        tree = self._workspace.tree
+        if tree.searched[0] == ROOT:
+            n_sums = tree.sums.shape[2]
+            tree.sums[ROOT, OWN], sums = sums[:n_sums], sums[n_sums:]
+        if self._has_noise:
+            spreads = sums.reshape(-1, tree.outputs.shape[1], 2)
+            keep_spreads(self._derivatives, self._workspace, spreads)
+
+    def _choose_splits(self) -> None:
+        """Take the best split of each searched node over all machines, of equal ones the first."""
+        tree = self._workspace.tree
+        nodes = tree.searched[: tree.counts[0].n_searched]
+        if len(nodes) == 0:
+            return
+        best_split = [
+            ("split", SPLIT_DTYPE),
+            ("categories", tree.categories.dtype, tree.categories.shape[1:]),
+            ("left", tree.sums.dtype, tree.sums.shape[2:]),
+        ]
+        found = np.empty(len(nodes), dtype=best_split)
+        found["split"], found["categories"] = tree.splits[nodes], tree.categories[nodes]
+        found["left"] = tree.sums[nodes, LEFT]
+        of_all = np.array([part.view(found.dtype) for part in self._from_all(found)])
+        # machines have the columns in the order of their ranks
+        best = of_all[of_all["split"]["gain"].argmax(axis=0), np.arange(len(nodes))]
+        tree.splits[nodes], tree.categories[nodes] = best["split"], best["categories"]
+        tree.sums[nodes, LEFT] = best["left"]
 
 
 @kernel
@@ -52,199 +217,3 @@ def add_cells(histograms, slots, strips, siblings, start, stop, part):
             for number in range(len(sibling)):
                 sibling[number] -= packed[number]
         place += len(packed)
-
-
-class Growth(NamedTuple):
-    """The memory that a tree grows in."""
-
-    workspace: Workspace
-    derivatives: Derivatives
-    counts: np.ndarray  # int64, shape (n_threads, n_cells): as in RowSample
-    # whether splits on categories are chosen as :mod:`sklboost.tree.options.categories` does
-    has_noise: bool
-
-
-class Exchange:
-    """The exchanges of one machine.
-
-    Parameters
-    ----------
-    peers : Peers
-    matrix : TrainingBins
-        Of the rows of this machine; the cells are the same on all.
-    blocks : ndarray of int64, shape (n_blocks,)
-        Numbers of the blocks of rows that this machine has, increasing.
-    n_samples : int
-        Rows of all machines.
-
-    Attributes
-    ----------
-    machines : Machines
-        For the kernels.
-    growth : Growth
-        To be set before the first tree grows.
-    error : BaseException or None
-        Why an exchange failed.
-    """
-
-    growth: Growth
-
-    def __init__(self, peers: Peers, matrix: TrainingBins, blocks: np.ndarray, n_samples: int):
-        self._peers = peers
-        self._stages: dict[int, tuple[str, Callable[[Exchange], None]]] = {
-            int(TOTALS): ("scales", Exchange._order_totals),
-            int(HISTOGRAMS): ("histograms", Exchange._add_histograms),
-            int(SPLITS): ("splits", Exchange._choose_splits),
-            int(MAGNITUDES): ("sampling", Exchange._add_counts),
-        }
-        self.error: BaseException | None = None
-        self._buffers = [np.empty(0, dtype=np.int64)] * peers.size
-        peers.phase = "blocks"
-        self._blocks = [part.view(np.int64) for part in self._from_all(blocks)]
-        # every machine has about as many cells as the others
-        of_cells = np.arange(peers.size + 1) * matrix.cell_starts[-1] / peers.size
-        self._columns = np.searchsorted(matrix.cell_starts, of_cells)
-        own = weakref.ref(self)  # or the memory of a tree would wait for a collection of garbage
-
-        def exchange(stage: int) -> int:
-            alive = own()
-            return 0 if alive is None else alive._exchange(stage)
-
-        address, self._kept = address_of_python(exchange)
-        self.machines = Machines(
-            size=peers.size,
-            n_samples=n_samples,
-            first_column=int(self._columns[peers.rank]),
-            stop_column=int(self._columns[peers.rank + 1]),
-            first_rows=blocks * BLOCK_ROWS,
-            address=address,
-            failed=np.zeros(1, dtype=np.int64),
-        )
-
-    def raise_error(self) -> None:
-        """Raise the error of an exchange that failed, and forget it; its frames hold memory."""
-        error, self.error = self.error, None
-        try:
-            if error is not None:
-                raise error
-        finally:
-            del error
-
-    def _exchange(self, stage: int) -> int:
-        try:
-            self._peers.phase, exchange = self._stages[stage]
-            exchange(self)
-        except BaseException as error:  # the kernel goes on without, and ends soon
-            self.error = error
-            self.machines.failed[0] = 1
-        return 0
-
-    def _from_all(self, part: np.ndarray) -> list[np.ndarray]:
-        """Send the same to every machine; return what each has sent, as bytes."""
-        part_bytes = np.ascontiguousarray(part).reshape(-1).view(np.uint8)
-        return self._peers.all_to_all([part_bytes] * self._peers.size)
-
-    def _order_totals(self) -> None:
-        """Put the sums of the blocks of all machines in the order of the blocks."""
-        totals = self.growth.workspace.gradients.totals
-        own = totals[:, : len(self._blocks[self._peers.rank])].copy()
-        for blocks, part in zip(self._blocks, self._from_all(own), strict=True):
-            totals[:, blocks] = part.view(np.float64).reshape(2, -1)
-
-    def _add_counts(self) -> None:
-        """Add up the counts of all machines, for the first member of the team."""
-        counts = self.growth.counts
-        counts[0] = _sum_of(self._from_all(counts.sum(axis=0)))
-        counts[1:] = 0
-
-    def _add_histograms(self) -> None:
-        """Add what the others have to the own columns of the histograms that were built."""
-        tree, pool = self.growth.workspace.tree, self.growth.workspace.pool
-        n_builds = tree.counts[0].n_builds
-        if n_builds == 0:
-            return
-        # machines with teams of other sizes list them in another order
-        builds = pool.builds[:n_builds]
-        builds = builds[np.lexsort((builds["strip"], builds["node"]))]
-        slots, strips = tree.growth["slot"][builds["node"]], builds["strip"].copy()
-        siblings = np.where(builds["sibling"] < 0, -1, tree.growth["slot"][builds["sibling"]])
-        sums, numbers, own = self._sums_of_nodes(), pool.starts[self._columns], self._peers.rank
-        parts = []
-        for rank in range(self._peers.size):
-            start, stop = numbers[rank : rank + 2]
-            n_cells = n_builds * (stop - start) if rank != own else 0
-            part = self._buffer(rank, n_cells + sums.size)
-            if n_cells > 0:
-                pack_cells(pool.histograms, slots, strips, start, stop, part)
-            part[n_cells:] = sums
-            parts.append(part.view(np.uint8))
-        start, stop = numbers[own : own + 2]
-        total = np.zeros_like(sums)
-        for received in self._peers.all_to_all(parts):
-            part = received.view(np.int64)
-            n_cells = part.size - sums.size
-            if n_cells > 0:
-                add_cells(pool.histograms, slots, strips, siblings, start, stop, part)
-            total += part[n_cells:]
-        self._keep_sums(total)
-
-    def _buffer(self, rank: int, size: int) -> np.ndarray:
-        """Return memory for what is sent to a machine, int64, used again and again."""
-        if len(self._buffers[rank]) < size:
-            self._buffers[rank] = np.empty(2 * size, dtype=np.int64)
-        return self._buffers[rank][:size]
-
-    def _sums_of_nodes(self) -> np.ndarray:
-        """Return what else is added up, int64, shape (n_sums,)."""
-        workspace, derivatives, _, has_noise = self.growth
-        tree = workspace.tree
-        n_searched = tree.counts[0].n_searched if has_noise else 0
-        spreads = np.empty((n_searched, tree.outputs.shape[1], 2), dtype=np.int64)
-        if has_noise:
-            sum_spreads(derivatives, workspace, spreads)
-        of_root = tree.sums[ROOT, OWN] if tree.searched[0] == ROOT else spreads[:0].ravel()
-        return np.concatenate([of_root, spreads.ravel()])
-
-    def _keep_sums(self, sums: np.ndarray) -> None:
-        """Keep what :meth:`_sums_of_nodes` returned, of all machines."""
-        workspace, derivatives, _, has_noise = self.growth
-        tree = workspace.tree
-        if tree.searched[0] == ROOT:
-            n_sums = tree.sums.shape[2]
-            tree.sums[ROOT, OWN], sums = sums[:n_sums], sums[n_sums:]
-        if has_noise:
-            keep_spreads(derivatives, workspace, sums.reshape(-1, tree.outputs.shape[1], 2))
-
-    def _choose_splits(self) -> None:
-        """Take the best split of each searched node over all machines, of equal ones the first."""
-        tree = self.growth.workspace.tree
-        nodes = tree.searched[: tree.counts[0].n_searched]
-        if len(nodes) == 0:
-            return
-        found = np.empty(len(nodes), dtype=_best_splits(tree.categories, tree.sums))
-        found["split"], found["categories"] = tree.splits[nodes], tree.categories[nodes]
-        found["left"] = tree.sums[nodes, LEFT]
-        of_all = np.array([part.view(found.dtype) for part in self._from_all(found)])
-        # machines have the columns in the order of their ranks
-        best = of_all[of_all["split"]["gain"].argmax(axis=0), np.arange(len(nodes))]
-        tree.splits[nodes], tree.categories[nodes] = best["split"], best["categories"]
-        tree.sums[nodes, LEFT] = best["left"]
-
-
-def _best_splits(categories: np.ndarray, sums: np.ndarray) -> np.dtype:
-    """Return the type of all that is known of a node's best split."""
-    return np.dtype(
-        [
-            ("split", SPLIT_DTYPE),
-            ("categories", categories.dtype, categories.shape[1:]),
-            ("left", sums.dtype, sums.shape[2:]),
-        ]
-    )
-
-
-def _sum_of(parts: Sequence[np.ndarray]) -> np.ndarray:
-    """Return the sum of arrays of int64 that came as bytes."""
-    total = parts[0].view(np.int64).copy()
-    for part in parts[1:]:
-        total += part.view(np.int64)
-    return total

@@ -1,4 +1,8 @@
-"""Features on a cluster: cut points, bins made where the partitions are, chosen rows."""
+"""Features on a cluster: rows that are chosen there, cut points, and the bins of each worker.
+
+:class:`ClusterFeatures` are the features of a fit, :class:`ClusterBins` their bins. Both have tasks
+done where the partitions are; a sample of the values and what is counted come to the client.
+"""
 
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -32,294 +36,11 @@ from sklboost.engine.structs import BinCuts
 from sklboost.tree.core.machines import BLOCK_ROWS
 
 
-class ClusterCuts(NamedTuple):
-    """Where the values of each feature are divided."""
-
-    cuts: BinCuts
-    # int64, shape (n_features,): 1 where a feature has missing values, in any row
-    has_missing: np.ndarray
-    # bool, shape (n_features,): whether a feature has the same value in every row, or is missing in
-    # every row
-    is_constant: np.ndarray
-
-
-@np.errstate(all="ignore")
-def find_cluster_cuts(
-    X: "ClusterFeatures", weight: np.ndarray, max_bin: int, n_jobs: int | None
-) -> ClusterCuts:
-    """Find what `find_cuts` finds of the same rows in one place, in one pass or two.
-
-    `weight` is positive, float64, of shape (n_samples,) or (0,); `n_jobs` is for the work here.
-    """
-    rows, n_categories = rows_to_look_at(len(X)), X.encoder.n_categories
-    of_partitions = np.split(rows, np.searchsorted(rows, X.bounds[1:-1]))
-    sampled = [part - first for part, first in zip(of_partitions, X.bounds[:-1], strict=True)]
-    missing, samples = zip(*X.results(survey_partition, sampled), strict=True)
-    has_missing, sample = np.max(missing, axis=0), np.concatenate(samples, axis=1)
-    weight = exact_weights(weight)
-    sample_weight = weight[rows] if len(weight) else weight
-    distinct: dict[int, WeightedValues] = {}
-
-    def in_sample(feature: int) -> WeightedValues:
-        return sample[feature], sample_weight, 0.0
-
-    def whole(few: list[int]) -> Select:
-        # and of those two categories, of which one may have no row
-        pairs = np.flatnonzero((n_categories > 0) & (n_categories <= 2)).tolist()
-        distinct.update(_distinct_values(X, weight, [*few, *pairs]))
-        return distinct.__getitem__
-
-    n_threads = n_threads_for(n_jobs, sample.size, VALUES_PER_THREAD)
-    is_part = len(rows) < len(X)
-    with ThreadTeam(n_threads) as team:
-        cuts = cut_all(
-            team, in_sample, whole if is_part else None, has_missing, n_categories, max_bin
-        )
-    select = distinct.__getitem__ if is_part else in_sample
-    is_constant = np.zeros(len(has_missing), dtype=bool)
-    for feature in np.flatnonzero(np.diff(cuts.starts) + 1 + has_missing <= 2).tolist():
-        values = select(feature)[0]
-        n_found = len(np.unique(values[~np.isnan(values)])) + has_missing[feature]
-        is_constant[feature] = n_found == 1
-    return ClusterCuts(cuts, has_missing, is_constant)
-
-
-def _distinct_values(
-    X: "ClusterFeatures", weight: np.ndarray, features: list[int]
-) -> dict[int, WeightedValues]:
-    """Return the distinct values of some features in all rows, and their weights."""
-    if not features:
-        return {}
-    weights: Sequence[Any] = X.divide(weight) if len(weight) else [None] * (len(X.bounds) - 1)
-    found = X.results(distinct_values_of, weights, features=features)
-    joined = {}
-    for place, feature in enumerate(features):
-        values, masses = zip(*(of_partition[place] for of_partition in found), strict=True)
-        joined[feature] = (np.concatenate(values), np.concatenate(masses), 0.0)
-    return joined
-
-
-# --- tasks
-
-
-@np.errstate(all="ignore")
-def survey_partition(
-    partition: Any, rows: slice | np.ndarray, sampled: np.ndarray, *, encoder: Encoder
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return which features have missing values in some rows, and the values of those sampled.
-
-    `sampled` are places among the `rows`. See :func:`~sklboost.data.cuts.survey`.
-    """
-    with ThreadTeam(1) as team:
-        return survey(team, encoder.features(partition, rows), sampled)
-
-
-@np.errstate(all="ignore")
-def distinct_values_of(
-    partition: Any,
-    rows: slice | np.ndarray,
-    weight: np.ndarray | None,
-    *,
-    features: list[int],
-    encoder: Encoder,
-) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Return for each of some features its distinct values, but NaN, and the weight of each."""
-    X, weight = encoder.features(partition, rows), np.empty(0) if weight is None else weight
-    return [weigh_distinct(X, feature, weight)[:2] for feature in features]
-
-
-# A worker may have so much more than its equal share of the blocks, where it has them already.
-_MOST_LOAD = 1.1
-
-
-class Segment(NamedTuple):
-    """Rows that are of one block and of one partition: places ``[start, stop)`` of chosen rows."""
-
-    block: int
-    partition: int
-    start: int
-    stop: int
-
-
-class ClusterBins:
-    """How features on a cluster are binned; the bins themselves are made when they are placed.
-
-    Parameters
-    ----------
-    X : ClusterFeatures
-    found : ClusterCuts
-
-    Attributes
-    ----------
-    cuts : BinCuts
-    has_missing : ndarray of int64, shape (n_features,)
-        1 where a feature has missing values.
-    is_constant : ndarray of bool, shape (n_features,)
-        Whether all rows have the same bin.
-    dtype : dtype
-        uint8 where all bins fit, else uint16.
-    n_samples : int
-    """
-
-    def __init__(self, X: "ClusterFeatures", found: ClusterCuts):
-        self._X = X
-        self.cuts: BinCuts = found.cuts
-        self.has_missing = found.has_missing
-        self.is_constant = found.is_constant
-        n_cells = np.diff(found.cuts.starts) + 1 + found.has_missing
-        self.dtype = np.dtype(np.uint8 if n_cells.max() <= 256 else np.uint16)
-        self.n_samples = len(X)
-
-    def place(self, workers: Sequence[str]) -> dict[str, tuple[Any, ...]]:
-        """Bin all partitions, and divide the blocks of rows among workers.
-
-        The bins stay on the cluster only as long as the result does. After workers were lost it can
-        be called again: Dask makes again what was lost with them.
-
-        Parameters
-        ----------
-        workers : sequence of str
-            Their addresses.
-
-        Returns
-        -------
-        dict of str to tuple
-            For each worker that gets rows ``(blocks, *pieces)``, which :func:`assemble` takes:
-            `blocks` are the numbers of its blocks, increasing, int64; a piece is a Future of bins,
-            and which rows of them.
-        """
-        X, partitions = self._X, self._X.partitions
-        futures = partitions.settled(
-            bin_partition, encoder=X.encoder, cuts=self.cuts, has_missing=self.has_missing
-        )
-        holders = partitions.client.who_has(futures)
-        known = set(workers)
-        where = [[w for w in holders.get(future.key, ()) if w in known] for future in futures]
-        segments = _segments(X.bounds)
-        owners = assign_blocks(segments, where, workers)
-        blocks: dict[str, list[int]] = {}
-        for block, owner in enumerate(owners):
-            blocks.setdefault(owner, []).append(block)
-        pieces: dict[str, list[Any]] = {owner: [] for owner in blocks}
-        for (owner, partition), ranges in self._ranges(owners, segments).items():
-            future, rows = futures[partition], self._chosen(partition, ranges)
-            if owner not in where[partition]:  # only these rows are to travel
-                future, rows = partitions.client.submit(take_rows, future, rows), slice(None)
-            pieces[owner].append((future, rows))
-        return {owner: (np.array(blocks[owner]), *pieces[owner]) for owner in blocks}
-
-    def _ranges(
-        self, owners: list[str], segments: list[Segment]
-    ) -> dict[tuple[str, int], list[slice]]:
-        """Return which of the chosen rows of each partition each worker gets, in order."""
-        ranges: dict[tuple[str, int], list[slice]] = {}
-        for block, partition, start, stop in segments:
-            first = int(self._X.bounds[partition])
-            found = ranges.setdefault((owners[block], partition), [])
-            if found and found[-1].stop == start - first:
-                start = found.pop().start + first
-            found.append(slice(start - first, stop - first))
-        return ranges
-
-    def _chosen(self, partition: int, ranges: list[slice]) -> slice | np.ndarray:
-        """Return some of the chosen rows of a partition by their numbers in it."""
-        local = self._X.local_rows[partition]
-        if not isinstance(local, slice):
-            return local[_numbers(ranges)]
-        return ranges[0] if len(ranges) == 1 else _numbers(ranges)
-
-
-def _numbers(ranges: list[slice]) -> np.ndarray:
-    return np.concatenate([np.arange(each.start, each.stop, dtype=np.int32) for each in ranges])
-
-
-def _segments(bounds: np.ndarray) -> list[Segment]:
-    """Return the rows between any two neighbouring bounds of partitions or blocks, in order."""
-    n_samples = int(bounds[-1])
-    edges = np.union1d(bounds, np.append(np.arange(0, n_samples, BLOCK_ROWS), n_samples))
-    partitions = np.searchsorted(bounds, edges[:-1], side="right") - 1
-    parts = zip(edges[:-1] // BLOCK_ROWS, partitions, edges[:-1], edges[1:], strict=True)
-    return [Segment(*map(int, part)) for part in parts]
-
-
-def assign_blocks(
-    segments: Sequence[Segment], where: Sequence[Sequence[str]], workers: Sequence[str]
-) -> list[str]:
-    """Return the owner of each block.
-
-    Parameters
-    ----------
-    segments : sequence of Segment
-        All rows, in order.
-    where : sequence of sequence of str
-        The workers that have each partition.
-    workers : sequence of str
-        Those who may be owners.
-    """
-    n_blocks = segments[-1].block + 1
-    held: list[dict[str, int]] = [{} for _ in range(n_blocks)]
-    total = dict.fromkeys(workers, 0)
-    for block, partition, start, stop in segments:
-        for worker in where[partition]:
-            held[block][worker] = held[block].get(worker, 0) + stop - start
-            total[worker] += stop - start
-    # of few blocks those workers get one that have most rows
-    owners = sorted(workers, key=lambda worker: -total[worker])[:n_blocks]
-    load = dict.fromkeys(owners, 0)
-    most = max(-(-n_blocks // len(owners)), int(_MOST_LOAD * n_blocks / len(owners)))
-    found: list[str] = [""] * n_blocks
-    for block in range(n_blocks):
-        has_room = [worker for worker in held[block] if load.get(worker, most) < most]
-        if has_room:
-            found[block] = max(has_room, key=lambda worker: (held[block][worker], -load[worker]))
-            load[found[block]] += 1
-    for block in range(n_blocks):
-        if not found[block]:
-            found[block] = min(owners, key=load.__getitem__)
-            load[found[block]] += 1
-    return found
-
-
-# --- tasks
-
-
-@np.errstate(all="ignore")
-def bin_partition(
-    partition: Any, *, encoder: Encoder, cuts: BinCuts, has_missing: np.ndarray
-) -> np.ndarray:
-    """Return the bins of all rows of a partition, shape (n_rows, n_features)."""
-    with ThreadTeam(1) as team:
-        X = encoder.features(partition)
-        return apply_cuts(team, X, cuts, has_missing, by_columns=False).rows
-
-
-def take_rows(bins: np.ndarray, rows: slice | np.ndarray) -> np.ndarray:
-    """Return a copy of some rows."""
-    return np.array(bins[rows])
-
-
-def assemble(blocks: np.ndarray, *pieces: tuple[np.ndarray, slice | np.ndarray]) -> np.ndarray:
-    """Return the bins of a machine's blocks, one after another, (n_rows, n_features), C order.
-
-    Parameters
-    ----------
-    blocks : ndarray of int64, shape (n_blocks,)
-    *pieces : tuple of ndarray and slice or ndarray
-        Bins, and which rows of them, as :meth:`ClusterBins.place` returns them.
-    """
-    return np.concatenate([bins[rows] for bins, rows in pieces])
-
-
 class ClusterFeatures(RemoteFeatures):
     """Rows of features that are in partitions on a cluster; only what is asked for comes here.
 
-    Parameters
-    ----------
-    partitions : Partitions
-    encoder : Encoder
-        How partitions become features.
-    rows : ndarray of int64, shape (n_samples,), optional
-        The chosen rows, by their numbers in all partitions: not decreasing. None: all.
+    `encoder` makes features of the values. `rows`, int64 and not decreasing, are the numbers of the
+    chosen rows in all partitions; None: all.
     """
 
     def __init__(self, partitions: Partitions, encoder: Encoder, rows: np.ndarray | None = None):
@@ -359,14 +80,11 @@ class ClusterFeatures(RemoteFeatures):
         """The chosen rows of each partition, by their numbers in it; a slice: all."""
         if self._rows is None:
             return [slice(None)] * (len(self.bounds) - 1)
-        of_each = np.split(self._rows, self.bounds[1:-1])
-        starts = self.partitions.starts
-        return [
-            (rows - start).astype(np.int32) for rows, start in zip(of_each, starts, strict=False)
-        ]
+        of_each = zip(self.divide(self._rows), self.partitions.starts, strict=False)
+        return [(rows - start).astype(np.int32) for rows, start in of_each]
 
     def divide(self, rows: np.ndarray) -> list[np.ndarray]:
-        """Return an array of something for each chosen row in parts, one for each partition."""
+        """Divide an array, which has an entry for each chosen row, into one for each partition."""
         return np.split(rows, self.bounds[1:-1])
 
     def results(
@@ -377,9 +95,9 @@ class ClusterFeatures(RemoteFeatures):
         return self.partitions.results(function, self.local_rows, *by_partition, **shared)
 
     def hashes(self, y: np.ndarray, seed: int) -> np.ndarray:
-        """Return a hash of (seed, values, target) of each row, as `hash_rows` does of local ones.
+        """Return a hash of (seed, values, target) of each row, uint32, as `hash_rows` does.
 
-        `y` is a float64 array of shape (n_samples,) or (n_samples, n_targets). Returns uint32.
+        `y` is a float64 array of shape (n_samples,) or (n_samples, n_targets).
         """
         return hash_totals(np.concatenate(self.results(totals_of)), y, seed)
 
@@ -390,11 +108,8 @@ class ClusterFeatures(RemoteFeatures):
     def join(self, values: np.ndarray) -> "ClusterFeatures":
         """Return the rows and behind them others, given as :meth:`gather` returns them."""
         known = np.arange(len(self)) if self._rows is None else self._rows
-        partitions, first = (
-            self.partitions.join(Encoded(values), len(values)),
-            self.partitions.n_rows,
-        )
-        rows = np.append(known, np.arange(first, partitions.n_rows))
+        partitions = self.partitions.join(Encoded(values), len(values))
+        rows = np.append(known, np.arange(self.partitions.n_rows, partitions.n_rows))
         return ClusterFeatures(partitions, self.encoder, rows)
 
     def add_trees(self, model: Model, trees: tuple[int, int], raw_score: np.ndarray) -> None:
@@ -404,16 +119,226 @@ class ClusterFeatures(RemoteFeatures):
             self.results(scored, scores, model=model, trees=trees), axis=1
         )
 
-    def binned(self, weight: np.ndarray, max_bin: int, n_jobs: int | None = None) -> ClusterBins:
-        """Choose the cuts, the same as of these rows in one place; the bins are made when placed.
 
-        Parameters
-        ----------
-        weight : ndarray of float64, shape (n_samples,) or (0,)
-            Positive weights of the rows. Empty: all 1.
-        max_bin : int
-            Of numbers; each category has a bin.
-        n_jobs : int, optional
-            Threads for what is done here.
+class ClusterBins:
+    """The bins of features on a cluster: the same cuts as of these rows in one place.
+
+    `cuts` and `has_missing` (int64: 1 where a feature has missing values) are found at once, and
+    `is_constant`, whether all rows have the same bin; the bins of the rows are made by
+    :meth:`place`. `weight` is positive, float64, of shape (n_samples,) or (0,); `n_jobs` is for the
+    work here.
+    """
+
+    def __init__(
+        self, X: ClusterFeatures, weight: np.ndarray, max_bin: int, n_jobs: int | None = None
+    ):
+        self._X = X
+        self.cuts, self.has_missing, self.is_constant = _find_cuts(X, weight, max_bin, n_jobs)
+        n_cells = np.diff(self.cuts.starts) + 1 + self.has_missing
+        self.dtype = np.dtype(np.uint8 if n_cells.max() <= 256 else np.uint16)
+        self.n_samples = len(X)
+
+    def place(self, workers: Sequence[str]) -> dict[str, tuple[Any, ...]]:
+        """Bin all partitions, and divide the blocks of rows among workers, given by address.
+
+        Return ``(blocks, *pieces)`` for each worker that gets rows: the numbers of its blocks,
+        increasing, int64, and for :func:`assemble` Futures of bins and which rows of them.
+
+        The bins stay on the cluster only as long as the result does. After workers were lost it can
+        be called again: Dask makes again what was lost with them.
         """
-        return ClusterBins(self, find_cluster_cuts(self, weight, max_bin, n_jobs))
+        X, partitions = self._X, self._X.partitions
+        futures = partitions.settled(
+            bin_partition, encoder=X.encoder, cuts=self.cuts, has_missing=self.has_missing
+        )
+        holders = partitions.client.who_has(futures)
+        known = set(workers)
+        where = [[w for w in holders.get(future.key, ()) if w in known] for future in futures]
+        segments = _segments(X.bounds)
+        owners = assign_blocks(segments, where, workers)
+        blocks: dict[str, list[int]] = {}
+        for block, owner in enumerate(owners):
+            blocks.setdefault(owner, []).append(block)
+        # of each partition the ranges of chosen rows that each owner gets
+        ranges: dict[tuple[str, int], list[slice]] = {}
+        for block, partition, start, stop in segments:
+            first = int(X.bounds[partition])
+            found = ranges.setdefault((owners[block], partition), [])
+            if found and found[-1].stop == start - first:
+                start = found.pop().start + first
+            found.append(slice(start - first, stop - first))
+        pieces: dict[str, list[Any]] = {owner: [] for owner in blocks}
+        for (owner, partition), found in ranges.items():
+            rows: Any = found[0]
+            if len(found) > 1:
+                each = [np.arange(part.start, part.stop, dtype=np.int32) for part in found]
+                rows = np.concatenate(each)
+            local = X.local_rows[partition]
+            if not isinstance(local, slice):
+                rows = local[rows]
+            future = futures[partition]
+            if owner not in where[partition]:  # only these rows are to travel
+                future, rows = partitions.client.submit(take_rows, future, rows), slice(None)
+            pieces[owner].append((future, rows))
+        return {owner: (np.array(blocks[owner]), *pieces[owner]) for owner in blocks}
+
+
+@np.errstate(all="ignore")
+def _find_cuts(
+    X: ClusterFeatures, weight: np.ndarray, max_bin: int, n_jobs: int | None
+) -> tuple[BinCuts, np.ndarray, np.ndarray]:
+    """Return what `find_cuts` finds of the same rows in one place, in one pass or two.
+
+    Behind the cuts: has_missing, int64, and is_constant, bool, both of shape (n_features,).
+    """
+    rows, n_categories = rows_to_look_at(len(X)), X.encoder.n_categories
+    of_partitions = np.split(rows, np.searchsorted(rows, X.bounds[1:-1]))
+    sampled = [part - first for part, first in zip(of_partitions, X.bounds[:-1], strict=True)]
+    missing, samples = zip(*X.results(survey_partition, sampled), strict=True)
+    has_missing, sample = np.max(missing, axis=0), np.concatenate(samples, axis=1)
+    weight = exact_weights(weight)
+    sample_weight = weight[rows] if len(weight) else weight
+    distinct: dict[int, WeightedValues] = {}
+
+    def in_sample(feature: int) -> WeightedValues:
+        return sample[feature], sample_weight, 0.0
+
+    def whole(few: list[int]) -> Select:
+        # and of two categories, of which one may have no row
+        pairs = np.flatnonzero((n_categories > 0) & (n_categories <= 2)).tolist()
+        distinct.update(_distinct_values(X, weight, [*few, *pairs]))
+        return distinct.__getitem__
+
+    n_threads = n_threads_for(n_jobs, sample.size, VALUES_PER_THREAD)
+    is_part = len(rows) < len(X)
+    with ThreadTeam(n_threads) as team:
+        cuts = cut_all(
+            team, in_sample, whole if is_part else None, has_missing, n_categories, max_bin
+        )
+    select = distinct.__getitem__ if is_part else in_sample
+    is_constant = np.zeros(len(has_missing), dtype=bool)
+    for feature in np.flatnonzero(np.diff(cuts.starts) + 1 + has_missing <= 2).tolist():
+        values = select(feature)[0]
+        n_found = len(np.unique(values[~np.isnan(values)])) + has_missing[feature]
+        is_constant[feature] = n_found == 1
+    return cuts, has_missing, is_constant
+
+
+def _distinct_values(
+    X: ClusterFeatures, weight: np.ndarray, features: list[int]
+) -> dict[int, WeightedValues]:
+    """Return the distinct values of some features in all rows, and their weights."""
+    if not features:
+        return {}
+    weights: Sequence[Any] = X.divide(weight) if len(weight) else [None] * (len(X.bounds) - 1)
+    found = X.results(distinct_values_of, weights, features=features)
+    joined = {}
+    for place, feature in enumerate(features):
+        values, masses = zip(*(of_partition[place] for of_partition in found), strict=True)
+        joined[feature] = (np.concatenate(values), np.concatenate(masses), 0.0)
+    return joined
+
+
+class Segment(NamedTuple):
+    """Rows that are of one block and of one partition: places ``[start, stop)`` of chosen rows."""
+
+    block: int
+    partition: int
+    start: int
+    stop: int
+
+
+def _segments(bounds: np.ndarray) -> list[Segment]:
+    """Return the rows between any two neighbouring bounds of partitions or blocks, in order."""
+    n_samples = int(bounds[-1])
+    edges = np.union1d(bounds, np.append(np.arange(0, n_samples, BLOCK_ROWS), n_samples))
+    partitions = np.searchsorted(bounds, edges[:-1], side="right") - 1
+    parts = zip(edges[:-1] // BLOCK_ROWS, partitions, edges[:-1], edges[1:], strict=True)
+    return [Segment(*map(int, part)) for part in parts]
+
+
+# A worker may have so much more than its equal share of the blocks, where it has them already.
+_MOST_LOAD = 1.1
+
+
+def assign_blocks(
+    segments: Sequence[Segment], where: Sequence[Sequence[str]], workers: Sequence[str]
+) -> list[str]:
+    """Return the owner of each block, one of the `workers`: where its rows are, if it has room.
+
+    `segments` are all rows, in order; `where` are the workers that have each partition.
+    """
+    n_blocks = segments[-1].block + 1
+    held: list[dict[str, int]] = [{} for _ in range(n_blocks)]
+    total = dict.fromkeys(workers, 0)
+    for block, partition, start, stop in segments:
+        for worker in where[partition]:
+            held[block][worker] = held[block].get(worker, 0) + stop - start
+            total[worker] += stop - start
+    # of few blocks those workers get one that have most rows
+    owners = sorted(workers, key=lambda worker: -total[worker])[:n_blocks]
+    load = dict.fromkeys(owners, 0)
+    most = max(-(-n_blocks // len(owners)), int(_MOST_LOAD * n_blocks / len(owners)))
+    found: list[str] = [""] * n_blocks
+    for block in range(n_blocks):
+        has_room = [worker for worker in held[block] if load.get(worker, most) < most]
+        if has_room:
+            found[block] = max(has_room, key=lambda worker: (held[block][worker], -load[worker]))
+            load[found[block]] += 1
+    for block in range(n_blocks):
+        if not found[block]:
+            found[block] = min(owners, key=load.__getitem__)
+            load[found[block]] += 1
+    return found
+
+
+# --- on a worker: tasks ---------------------------------------------------------------------------
+
+
+@np.errstate(all="ignore")
+def survey_partition(
+    partition: Any, rows: slice | np.ndarray, sampled: np.ndarray, *, encoder: Encoder
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return which features have missing values in some rows, and the values of those sampled.
+
+    `sampled` are places among the `rows`. See :func:`~sklboost.data.cuts.survey`.
+    """
+    with ThreadTeam(1) as team:
+        return survey(team, encoder.features(partition, rows), sampled)
+
+
+@np.errstate(all="ignore")
+def distinct_values_of(
+    partition: Any,
+    rows: slice | np.ndarray,
+    weight: np.ndarray | None,
+    *,
+    features: list[int],
+    encoder: Encoder,
+) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Return for each of some features its distinct values, but NaN, and the weight of each."""
+    X, weight = encoder.features(partition, rows), np.empty(0) if weight is None else weight
+    return [weigh_distinct(X, feature, weight)[:2] for feature in features]
+
+
+@np.errstate(all="ignore")
+def bin_partition(
+    partition: Any, *, encoder: Encoder, cuts: BinCuts, has_missing: np.ndarray
+) -> np.ndarray:
+    """Return the bins of all rows of a partition, shape (n_rows, n_features)."""
+    with ThreadTeam(1) as team:
+        X = encoder.features(partition)
+        return apply_cuts(team, X, cuts, has_missing, by_columns=False).rows
+
+
+def take_rows(bins: np.ndarray, rows: slice | np.ndarray) -> np.ndarray:
+    """Return a copy of some rows."""
+    return np.array(bins[rows])
+
+
+def assemble(*pieces: tuple[np.ndarray, slice | np.ndarray]) -> np.ndarray:
+    """Return the bins of the blocks of a worker, (n_rows, n_features), in C order.
+
+    The pieces are bins, and which rows of them, as :meth:`ClusterBins.place` returns them.
+    """
+    return np.concatenate([bins[rows] for bins, rows in pieces])

@@ -1,4 +1,8 @@
-"""Messages between the machines of a training, over the connections that Dask makes."""
+"""Messages between the workers of a training, over the connections that Dask makes.
+
+The only message is a part for each other rank (:meth:`Peers.all_to_all`). :func:`open_peers`
+connects one rank: by streams, or by queues where all workers are threads of one process.
+"""
 
 import asyncio
 import socket
@@ -17,6 +21,18 @@ import numpy as np
 from distributed import Worker
 from distributed.comm import Comm, connect
 
+STREAM = "sklboost-stream"  # the operation that offers a connection to another machine
+
+_LENGTH = struct.Struct("<Q")  # before each part: its number of bytes
+_SMALL = 1 << 14  # bytes of a part that is copied, to go out with its length at once
+_LARGE = 1 << 25  # bytes of a part whose memory is not kept for later ones
+_UNUSED = 2  # references to memory that is known here only, counted by a call
+_NOT_NOW = (BlockingIOError, InterruptedError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
+_PATIENCE = 1.0  # seconds of waiting, until sockets are tried in case that they were closed here
+
+# of the trainings on threads of this process, by name
+_mailboxes: "WeakValueDictionary[str, Mailboxes]" = WeakValueDictionary()
+
 
 class LostPeerError(ConnectionError):
     """A machine waited for a message of a peer that is gone."""
@@ -27,52 +43,22 @@ class StoppedError(Exception):
 
 
 class Peers(ABC):
-    """The machines of a training as one of them sees them.
-
-    Parameters
-    ----------
-    rank : int
-        The number of this machine.
-    size : int
-        Number of machines; their ranks are 0 to size - 1.
-
-    Attributes
-    ----------
-    phase : str
-        What the messages are for, under which they are counted. It may be set at any time.
-    n_messages, n_bytes : Counter
-        Messages and bytes sent to other machines so far, by phase.
-    """
+    """The ranks of a training, 0 to `size` - 1, as the one of number `rank` sees them."""
 
     def __init__(self, rank: int, size: int):
         self.rank = rank
         self.size = size
-        self.phase = ""
+        self.phase = ""  # what the messages are for; set it at any time
+        # messages and bytes sent to other ranks so far, by phase
         self.n_messages: Counter[str] = Counter()
         self.n_bytes: Counter[str] = Counter()
 
     def all_to_all(self, parts: Sequence[np.ndarray]) -> list[np.ndarray]:
-        """Send a part to each machine, and return what each machine sent here.
+        """Send a part, uint8, to each rank, and return what each rank sent here, read-only.
 
-        Every machine calls it the same number of times, in the same order, from one thread that is
-        not that of an event loop.
-
-        Parameters
-        ----------
-        parts : sequence of ndarray of shape (n_bytes[r],), uint8
-            The part for each rank r, which may be empty. All may be written to when this returns.
-
-        Returns
-        -------
-        received : list of ndarray of uint8
-            What each rank sent to this one, read-only; ``parts[rank]`` itself in its own place.
-
-        Raises
-        ------
-        LostPeerError
-            If a peer is gone.
-        StoppedError
-            If the training was stopped.
+        Every rank calls it the same number of times, in the same order, from one thread, not the
+        event loop's. Parts may be empty, and written to when it returns; in the own place it
+        returns the own part. LostPeerError if a peer is gone, StoppedError after :meth:`stop`.
         """
         others = [part.nbytes for rank, part in enumerate(parts) if rank != self.rank]
         self.n_messages[self.phase] += len(others)
@@ -83,110 +69,24 @@ class Peers(ABC):
 
     @abstractmethod
     def stop(self) -> None:
-        """Let this and later exchanges here raise StoppedError, those of the others LostPeerError.
+        """Let this and later exchanges raise StoppedError here and LostPeerError on other ranks.
 
         It may be called in any thread, and more than once.
         """
 
     @abstractmethod
     def _exchange(self, parts: Sequence[np.ndarray]) -> list[np.ndarray]:
-        """Send all parts but the own one, and return those received, with any in the own place."""
-
-
-class Mailboxes:
-    """Where threads of one process leave parts, or the reason why there will be none.
-
-    Parameters
-    ----------
-    size : int
-        Number of machines.
-    """
-
-    def __init__(self, size: int):
-        ranks = range(size)
-        self.sent_by = [[SimpleQueue[np.ndarray | Exception]() for _ in ranks] for _ in ranks]
-
-
-class ThreadPeers(Peers):
-    """Machines that are threads of one process.
-
-    Parameters
-    ----------
-    rank : int
-    mailboxes : Mailboxes
-        What rank r left for rank s is in ``mailboxes.sent_by[r][s]``.
-    """
-
-    def __init__(self, rank: int, mailboxes: Mailboxes):
-        super().__init__(rank, len(mailboxes.sent_by))
-        self._mailboxes = mailboxes  # kept: those who come later find them by a weak reference
-        self._outgoing = mailboxes.sent_by[rank]
-        self._incoming = [of_rank[rank] for of_rank in mailboxes.sent_by]
-
-    @classmethod
-    def make(cls, size: int) -> "list[ThreadPeers]":
-        """Return the peers of all ranks; each thread takes one."""
-        mailboxes = Mailboxes(size)
-        return [cls(rank, mailboxes) for rank in range(size)]
-
-    def stop(self) -> None:
-        """Let this and later exchanges here raise StoppedError, those of the others LostPeerError.
-
-        It may be called in any thread, and more than once.
-        """
-        for mailbox in self._incoming:
-            mailbox.put(StoppedError("the training was stopped"))
-        for mailbox in self._outgoing:
-            mailbox.put(LostPeerError(f"machine {self.rank} has ended"))
-
-    def _exchange(self, parts: Sequence[np.ndarray]) -> list[np.ndarray]:
-        for part, mailbox in zip(parts, self._outgoing, strict=True):
-            sent = part.copy()
-            sent.flags.writeable = False
-            mailbox.put(sent)
-        return [_take(mailbox) for mailbox in self._incoming]
-
-
-def _take(mailbox: "SimpleQueue[np.ndarray | Exception]") -> np.ndarray:
-    received = mailbox.get()
-    if isinstance(received, Exception):
-        mailbox.put(received)  # for later exchanges
-        raise received
-    return received
-
-
-STREAM = "sklboost-stream"  # the operation that offers a connection to another machine
-
-_LENGTH = struct.Struct("<Q")  # before each part: its number of bytes
-_SMALL = 1 << 14  # bytes of a part that is copied, to go out with its length at once
-_LARGE = 1 << 25  # bytes of a part whose memory is not kept for later ones
-_UNUSED = 2  # references to memory that is known here only, counted by a call
-_NOT_NOW = (BlockingIOError, InterruptedError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
-_PATIENCE = 1.0  # seconds of waiting, until sockets are tried in case that they were closed here
-
-_mailboxes: "WeakValueDictionary[str, Mailboxes]" = WeakValueDictionary()
+        """Send the parts of the other ranks and return theirs; the own place may hold anything."""
 
 
 async def open_peers(
     worker: Worker, training: str, rank: int, addresses: Sequence[str], comms: dict[int, Comm]
 ) -> Peers:
-    """Return the peers of a machine, connected to it.
+    """Return the peers of a rank on a worker, connected to it.
 
-    It connects to the higher ranks and waits for the lower ones, until it is cancelled. No machine
-    may send a part before all are connected.
-
-    Parameters
-    ----------
-    worker : Worker
-        Where the machine is.
-    training : str
-        A name that no other training has.
-    rank : int
-    addresses : sequence of str
-        The address of the worker of each rank.
-    comms : dict
-        Connections to other ranks: those from lower ranks, as they come, to which those to the
-        higher are added.
+    `addresses` has the worker of each rank. It connects to the higher ranks and waits for the lower
+    ones, whose connections the worker puts into `comms`, until it is cancelled. No rank may send a
+    part before all are connected.
     """
     protocols = {address.partition("://")[0] for address in addresses}
     if protocols == {"inproc"}:
@@ -212,15 +112,9 @@ async def open_peers(
 
 
 class StreamPeers(Peers):
-    """Machines on workers of other processes.
+    """Ranks on workers of several processes.
 
-    Parameters
-    ----------
-    rank : int
-    addresses : sequence of str
-        The address of the worker of each rank.
-    comms : dict of int to Comm
-        The connection to each other rank. Its owner closes it when the machine has ended.
+    `comms` has the connection to each other rank; its owner closes it when the training has ended.
     """
 
     def __init__(self, rank: int, addresses: Sequence[str], comms: dict[int, Comm]):
@@ -232,10 +126,7 @@ class StreamPeers(Peers):
         self._stopped = False
 
     def stop(self) -> None:
-        """Let this and later exchanges here raise StoppedError, those of the others LostPeerError.
-
-        It may be called in any thread, and more than once.
-        """
+        """Shut the connections down, which both sides notice."""
         self._stopped = True
         for stream in self._streams.values():
             stream.shut()
@@ -258,14 +149,9 @@ class StreamPeers(Peers):
 
 
 class _Stream:
-    """A connection to another machine, the part that goes out and the part that comes in.
+    """A connection to another rank, the part that goes out and the part that comes in.
 
-    Parameters
-    ----------
-    comm : Comm
-        The connection, of which the event loop loses sight.
-    address : str
-        Of the other machine's worker.
+    The event loop does not watch the connection any more. `address` is the worker's.
     """
 
     def __init__(self, comm: Comm, address: str):
@@ -282,7 +168,7 @@ class _Stream:
 
     def shut(self) -> None:
         """End all traffic: both machines notice, wherever they are."""
-        with suppress(OSError):  # that of TLS sockets would go on without TLS
+        with suppress(OSError):  # a TLS socket's own method would go on without TLS
             socket.socket.shutdown(self._socket, socket.SHUT_RDWR)
 
     def begin(self, part: np.ndarray) -> None:
@@ -322,7 +208,7 @@ class _Stream:
                 self._missing = part.data
 
     def _room(self, n_bytes: int) -> np.ndarray:
-        """Return memory for a part: that of an earlier one, if nobody has that any more.
+        """Return memory for a part: an earlier part's, if nobody refers to it any more.
 
         Large memory that is new costs as much time as the message: Dask has workers give it back to
         the operating system.
@@ -354,3 +240,51 @@ class _Stream:
         assert part is not None
         part.flags.writeable = False
         return part
+
+
+class Mailboxes:
+    """Where threads of one process leave parts, or the reason why there will be none.
+
+    Rank r leaves them for rank s in ``sent_by[r][s]``.
+    """
+
+    def __init__(self, size: int):
+        ranks = range(size)
+        self.sent_by = [[SimpleQueue[np.ndarray | Exception]() for _ in ranks] for _ in ranks]
+
+
+class ThreadPeers(Peers):
+    """Ranks that are threads of one process."""
+
+    def __init__(self, rank: int, mailboxes: Mailboxes):
+        super().__init__(rank, len(mailboxes.sent_by))
+        self._mailboxes = mailboxes  # kept: those who come later find them by a weak reference
+        self._outgoing = mailboxes.sent_by[rank]
+        self._incoming = [of_rank[rank] for of_rank in mailboxes.sent_by]
+
+    @classmethod
+    def make(cls, size: int) -> "list[ThreadPeers]":
+        """Return the peers of all ranks, one for each thread."""
+        mailboxes = Mailboxes(size)
+        return [cls(rank, mailboxes) for rank in range(size)]
+
+    def stop(self) -> None:
+        """Leave errors for this rank and for the others."""
+        for mailbox in self._incoming:
+            mailbox.put(StoppedError("the training was stopped"))
+        for mailbox in self._outgoing:
+            mailbox.put(LostPeerError(f"machine {self.rank} has ended"))
+
+    def _exchange(self, parts: Sequence[np.ndarray]) -> list[np.ndarray]:
+        for part, mailbox in zip(parts, self._outgoing, strict=True):
+            sent = part.copy()
+            sent.flags.writeable = False
+            mailbox.put(sent)
+        received = []
+        for mailbox in self._incoming:
+            found = mailbox.get()
+            if isinstance(found, Exception):
+                mailbox.put(found)  # for later exchanges
+                raise found
+            received.append(found)
+        return received

@@ -1,4 +1,8 @@
-"""The partitions of a Dask collection, and what workers do with one."""
+"""The partitions of a Dask collection: on the workers, where tasks read them and return results.
+
+:func:`open_collection` gives :class:`Partitions`, which have a task done for each. The tasks look
+at columns (:func:`look_at`, :func:`distinct_rows`) and make features of values (:class:`Encoder`).
+"""
 
 import hashlib
 import pickle
@@ -28,7 +32,7 @@ from sklboost.data.frames.numpy_arrays import ArrayTable, ObjectColumn
 from sklboost.data.row_hashes import value_totals
 from sklboost.data.sparse_table import SparseTable, check_exact, sparse_table
 from sklboost.data.table import Column, Table
-from sklboost.distributed.crew import LostSchedulerError, no_workers
+from sklboost.distributed.worker_group import LostSchedulerError, no_workers
 from sklboost.engine.model import Model
 from sklboost.engine.parallel import ThreadTeam
 from sklboost.tree.predict.prediction import add_trees
@@ -37,22 +41,75 @@ from sklboost.tree.predict.prediction import add_trees
 _MOST_TRIALS = 5
 # Seconds to wait for workers if there are none.
 _PATIENCE = 50
-# Of what all tasks of a pass share: beyond, Dask warns.
+# Bytes that the tasks of a pass may share; Dask would warn of less.
 _MOST_BYTES = 2**31
 # Partitions whose numbers of rows an error lists.
 _MOST_LISTED = 6
+# Rows of a column that can be no feature, for the example in an error.
+_FEW_ROWS = 100
+_ALL = slice(None)
+# The features of a partition.
+RawFeatures = np.ndarray | Table | SparseTable
+
+
+def open_collection(X: Any) -> "tuple[Partitions, list[Facts]]":
+    """Let the workers compute a collection and keep it; return its partitions, and what is in them.
+
+    A collection that ``X.persist()`` has computed is not computed again. TypeError for collections
+    that are neither DataFrames nor Arrays; ValueError unless they have two dimensions, and if there
+    is no ``distributed.Client``.
+    """
+    kind = dask_kind(X)
+    if kind == "Series":
+        raise ValueError(
+            "X is a dask.Series, of one dimension: pass a frame of one column, X.to_frame()"
+        )
+    if kind not in ("Array", "DataFrame"):
+        raise TypeError(
+            f"X is a dask.{kind}: fit takes a dask.dataframe.DataFrame or a dask.array.Array; "
+            ".to_dataframe() of a bag, or dask.array.from_delayed, makes one"
+        )
+    if X.ndim != 2:
+        raise ValueError(f"X is a dask.Array of {X.ndim} dimension(s): it must be 2-D")
+    client = current_client()
+    if kind == "Array" and X.numblocks[1] > 1:
+        X = X.rechunk({1: -1})
+    # of files that Dask reads together there are fewer than X.npartitions
+    futures = futures_of(client.persist(X))
+    futures.sort(key=lambda future: future.key[1])  # keys are (name, number of the partition, ...)
+    names = {future.key[0] for future in futures}
+    if len(names) != 1 or [future.key[1] for future in futures] != list(range(len(futures))):
+        raise RuntimeError(f"Dask does not say in which order the parts of X are: {sorted(names)}")
+    wait_for(client, futures)
+    partitions = Partitions(client, futures, np.zeros(len(futures), dtype=np.int64))
+    facts = partitions.results(look_at)
+    return Partitions(client, futures, np.array([fact.n_rows for fact in facts])), facts
+
+
+def current_client() -> Any:
+    """Return the client that this thread, or this task, is to use; ValueError if there is none."""
+    try:
+        client = distributed.get_client()
+    except ValueError as error:
+        raise ValueError(
+            "X is a collection of Dask, and there is no client of a cluster: fit trains on its "
+            "workers, not in Dask's own threads. Start one, on this machine say: from distributed "
+            "import Client; client = Client(); or pass X.compute()"
+        ) from error
+    if client.asynchronous:
+        raise ValueError(
+            f"the current client, {client!r}, is asynchronous, and fit waits for its workers: call "
+            "fit in a thread of its own with Client(..., asynchronous=False)"
+        )
+    with suppress(ValueError, KeyError):
+        distributed.secede()  # in a task: it gives its place in the worker to those it waits for
+    return client
 
 
 class Partitions:
     """The partitions of a collection, in order.
 
-    Parameters
-    ----------
-    client : distributed.Client
-    futures : sequence of Future
-        One for each partition: a frame, an array or a sparse matrix.
-    lengths : sequence of int
-        Number of rows of each.
+    Each is the Future of a frame, an array or a sparse matrix; `lengths` are their numbers of rows.
     """
 
     def __init__(self, client: Any, futures: Sequence["Future[Any]"], lengths: Any):
@@ -79,7 +136,7 @@ class Partitions:
     def results(
         self, function: Callable[..., Any], *by_partition: Sequence[Any], **shared: Any
     ) -> list[Any]:
-        """Return what a function gives for each partition; see :meth:`settled`."""
+        """Do as :meth:`settled`, and return the results here."""
         for _ in range(_MOST_TRIALS):
             try:
                 return self.client.gather(self.settled(function, *by_partition, **shared))
@@ -90,23 +147,12 @@ class Partitions:
     def settled(
         self, function: Callable[..., Any], *by_partition: Sequence[Any], **shared: Any
     ) -> "list[Future[Any]]":
-        """Have a task done for each partition; return their results, which are on the workers.
+        """Have ``function(partition, *arguments, **shared)`` done in a task for each partition.
 
-        Parameters
-        ----------
-        function : callable
-            ``function(partition, *arguments, **shared)``, importable on the workers.
-        *by_partition : sequence
-            The arguments that differ, one for each partition.
-        **shared : object
-            Those that do not.
-
-        Raises
-        ------
-        Exception
-            The first error of a task, as it is, with a note that says of which partition it was.
-        RuntimeError
-            If partitions are lost, and Dask cannot compute them again.
+        Return their results, which are on the workers; the function can be imported there.
+        `by_partition` has the arguments that differ, each a sequence with one for each partition.
+        It raises the first error of a task, as it is, with a note that names the partition, and
+        RuntimeError if partitions are lost and Dask cannot compute them again.
         """
         common = self._common(function.__name__, (function, shared))
         every = [common] * len(self.futures)
@@ -146,20 +192,6 @@ class Partitions:
         raise _lost()
 
 
-def call(partition: Any, common: tuple[Callable[..., Any], dict[str, Any]], *arguments: Any) -> Any:
-    """Call a function in a task."""
-    function, shared = common
-    return function(partition, *arguments, **shared)
-
-
-def _lost() -> RuntimeError:
-    return RuntimeError(
-        "partitions of X, or what was computed of them, were lost with their workers again and "
-        "again: what client.scatter has sent to a worker is lost with it; read X from files, or "
-        "keep the workers alive"
-    )
-
-
 def wait_for(client: Any, futures: Sequence["Future[Any]"]) -> None:
     """Wait for tasks, one for each partition; raise the first error, and say where it was.
 
@@ -187,15 +219,25 @@ def wait_for(client: Any, futures: Sequence["Future[Any]"]) -> None:
             raise fault.with_traceback(future.traceback())
 
 
-_ALL = slice(None)
-# What a partition becomes.
-RawFeatures = np.ndarray | Table | SparseTable
-# Rows of a column that can be no feature, of which an error shows an example.
-_FEW_ROWS = 100
+def _lost() -> RuntimeError:
+    return RuntimeError(
+        "partitions of X, or what was computed of them, were lost with their workers again and "
+        "again: what client.scatter has sent to a worker is lost with it; read X from files, or "
+        "keep the workers alive"
+    )
+
+
+# --- on a worker: tasks ---------------------------------------------------------------------------
+
+
+def call(partition: Any, common: tuple[Callable[..., Any], dict[str, Any]], *arguments: Any) -> Any:
+    """Call a function in a task."""
+    function, shared = common
+    return function(partition, *arguments, **shared)
 
 
 class Facts(NamedTuple):
-    """What is in a partition."""
+    """The columns of a partition."""
 
     n_rows: int
     n_columns: int
@@ -233,62 +275,6 @@ def _is_plain(column: ColumnAdapter) -> bool:
         return True
     values, _ = column.numbers()
     return not (is_wide(values.dtype) and may_be_rounded(values.astype(np.float64)))
-
-
-class Encoder(NamedTuple):
-    """How partitions become features."""
-
-    encodings: tuple[Encoding, ...] | None  # None: all features are numbers as they are
-    missing: float  # A further value that counts as missing; NaN: none
-    n_features: int
-    # of columns of Python objects a value of each type that any partition has: they decide together
-    # of which kind a column is
-    examples: dict[int, list[Any]]
-
-    @property
-    def n_categories(self) -> np.ndarray:
-        """Number of categories of each feature, int64; 0 for numbers."""
-        if self.encodings is None:
-            return np.zeros(self.n_features, dtype=np.int64)
-        return np.array([known.n_categories for known in self.encodings], dtype=np.int64)
-
-    def features(self, partition: Any, rows: slice | np.ndarray = _ALL) -> RawFeatures:
-        """Return the features of some rows of a partition."""
-        every = self._features(partition)
-        return every if isinstance(rows, slice) else every[rows]
-
-    def _features(self, partition: Any) -> RawFeatures:
-        if isinstance(partition, Encoded):
-            return partition.values
-        if issparse(partition):
-            dtype = np.float32 if partition.dtype == np.float32 else np.float64
-            table = sparse_table(partition.tocsr().astype(dtype, copy=False))
-            return table if np.isnan(self.missing) else table.with_missing(self.missing)
-        source = adapter_for(partition)
-        if self.encodings is None and np.isnan(self.missing):
-            array = partition if source is None else source.matrix()
-            if array is not None:
-                return array if array.flags.forc else np.ascontiguousarray(array)
-        source = ArrayTable(partition) if source is None else source
-        columns = [self._column(partition, source, i) for i in range(self.n_features)]
-        return Table(columns, self.n_categories)
-
-    def _column(self, partition: Any, source: FrameAdapter, i: int) -> Column:
-        encoding = Encoding() if self.encodings is None else self.encodings[i]
-        if i in self.examples:
-            examples = as_objects(self.examples[i])
-            values = np.concatenate([examples, _objects(partition, i)])
-            together = ArrayTable(values[:, np.newaxis])
-            return encode(together, 0, encoding, self.missing)[0].take(slice(len(examples), None))
-        if encoding.kind == "number":
-            source.read_as_numbers(i)
-        return encode(source, i, encoding, self.missing)[0]
-
-
-def _objects(partition: Any, i: int) -> np.ndarray:
-    if hasattr(partition, "iloc"):
-        return partition.iloc[:, i].to_numpy(object)
-    return np.asarray(partition[:, i], dtype=object)
 
 
 class Distinct(NamedTuple):
@@ -352,7 +338,58 @@ def _codes(column: ColumnAdapter, n_rows: int) -> np.ndarray:
     return column.categories()[0]
 
 
-# --- features of a partition
+class Encoder(NamedTuple):
+    """How partitions become features."""
+
+    encodings: tuple[Encoding, ...] | None  # None: all features are numbers as they are
+    missing: float  # A further value that counts as missing; NaN: none
+    n_features: int
+    # for columns of Python objects a value of each type that any partition has: together they
+    # decide on the kind of the column
+    examples: dict[int, list[Any]]
+
+    @property
+    def n_categories(self) -> np.ndarray:
+        """Number of categories of each feature, int64; 0 for numbers."""
+        if self.encodings is None:
+            return np.zeros(self.n_features, dtype=np.int64)
+        return np.array([known.n_categories for known in self.encodings], dtype=np.int64)
+
+    def features(self, partition: Any, rows: slice | np.ndarray = _ALL) -> RawFeatures:
+        """Return the features of some rows of a partition."""
+        every = self._features_of_all(partition)
+        return every if isinstance(rows, slice) else every[rows]
+
+    def _features_of_all(self, partition: Any) -> RawFeatures:
+        if isinstance(partition, Encoded):
+            return partition.values
+        if issparse(partition):
+            dtype = np.float32 if partition.dtype == np.float32 else np.float64
+            table = sparse_table(partition.tocsr().astype(dtype, copy=False))
+            return table if np.isnan(self.missing) else table.with_missing(self.missing)
+        source = adapter_for(partition)
+        if self.encodings is None and np.isnan(self.missing):
+            array = partition if source is None else source.matrix()
+            if array is not None:
+                return array if array.flags.forc else np.ascontiguousarray(array)
+        source = ArrayTable(partition) if source is None else source
+        columns = [self._column(partition, source, i) for i in range(self.n_features)]
+        return Table(columns, self.n_categories)
+
+    def _column(self, partition: Any, source: FrameAdapter, i: int) -> Column:
+        encoding = Encoding() if self.encodings is None else self.encodings[i]
+        if i in self.examples:
+            examples = as_objects(self.examples[i])
+            if hasattr(partition, "iloc"):
+                own = partition.iloc[:, i].to_numpy(object)
+            else:
+                own = np.asarray(partition[:, i], dtype=object)
+            values = np.concatenate([examples, own])
+            together = ArrayTable(values[:, np.newaxis])
+            return encode(together, 0, encoding, self.missing)[0].take(slice(len(examples), None))
+        if encoding.kind == "number":
+            source.read_as_numbers(i)
+        return encode(source, i, encoding, self.missing)[0]
 
 
 class Encoded(NamedTuple):
@@ -387,69 +424,3 @@ def scored(
     with ThreadTeam(1) as team:
         add_trees(team, model, encoder.features(partition, rows), trees, total)
     return total
-
-
-def open_collection(X: Any) -> tuple[Partitions, list[Facts]]:
-    """Let the workers compute a collection and keep it; return its partitions, and what is in them.
-
-    Parameters
-    ----------
-    X : dask.array.Array or dask.dataframe.DataFrame
-        Rows and features. Computed once, unless ``X.persist()`` has been called before.
-
-    Raises
-    ------
-    TypeError
-        For collections of another kind.
-    ValueError
-        For other than two dimensions; if there is no ``distributed.Client``.
-    """
-    _check_kind(X)
-    client = current_client()
-    if dask_kind(X) == "Array" and X.numblocks[1] > 1:
-        X = X.rechunk({1: -1})
-    # of files that Dask reads together there are fewer than X.npartitions
-    futures = futures_of(client.persist(X))
-    futures.sort(key=lambda future: future.key[1])  # keys are (name, number of the partition, ...)
-    names = {future.key[0] for future in futures}
-    if len(names) != 1 or [future.key[1] for future in futures] != list(range(len(futures))):
-        raise RuntimeError(f"Dask does not say in which order the parts of X are: {sorted(names)}")
-    wait_for(client, futures)
-    partitions = Partitions(client, futures, np.zeros(len(futures), dtype=np.int64))
-    facts = partitions.results(look_at)
-    return Partitions(client, futures, np.array([fact.n_rows for fact in facts])), facts
-
-
-def current_client() -> Any:
-    """Return the client that this thread, or this task, is to use; ValueError if there is none."""
-    try:
-        client = distributed.get_client()
-    except ValueError as error:
-        raise ValueError(
-            "X is a collection of Dask, and there is no client of a cluster: fit trains on its "
-            "workers, not in Dask's own threads. Start one, on this machine say: from distributed "
-            "import Client; client = Client(); or pass X.compute()"
-        ) from error
-    if client.asynchronous:
-        raise ValueError(
-            f"the current client, {client!r}, is asynchronous, and fit waits for its workers: call "
-            "fit in a thread of its own with Client(..., asynchronous=False)"
-        )
-    with suppress(ValueError, KeyError):
-        distributed.secede()  # in a task: it gives its place in the worker to those it waits for
-    return client
-
-
-def _check_kind(X: Any) -> None:
-    kind = dask_kind(X)
-    if kind == "Series":
-        raise ValueError(
-            "X is a dask.Series, of one dimension: pass a frame of one column, X.to_frame()"
-        )
-    if kind not in ("Array", "DataFrame"):
-        raise TypeError(
-            f"X is a dask.{kind}: fit takes a dask.dataframe.DataFrame or a dask.array.Array; "
-            ".to_dataframe() of a bag, or dask.array.from_delayed, makes one"
-        )
-    if X.ndim != 2:
-        raise ValueError(f"X is a dask.Array of {X.ndim} dimension(s): it must be 2-D")

@@ -30,7 +30,7 @@ from sklboost.estimators.predict.by_partitions import by_partitions
 from sklboost.estimators.predict.explaining import ExplainingMixin
 from sklboost.estimators.predict.fitted_model import (
     FittedModel,
-    RawScores,
+    PrecomputedScores,
     TrainedModel,
     add_rounds,
     fitted_state,
@@ -211,7 +211,7 @@ class BaseBooster(
         pred_contribs: bool = False,
         pred_interactions: bool = False,
     ) -> np.ndarray:
-        """Predict each row: a number, its most probable class, or a score.
+        """Predict a number, the most probable class or a score for each row.
 
         Parameters
         ----------
@@ -226,11 +226,12 @@ class BaseBooster(
         Returns
         -------
         ndarray, shape (n_samples,) or (n_samples, n_outputs)
-            Of a regressor float64, a column per target; with several quantiles (`quantile_alpha`)
-            or expectiles a column for each of them and target: all targets of the lowest one, then
-            those of the next. Of a classifier the most probable class, of the labels' dtype; with
-            several labels, 1 where a label is likelier than not, else 0. Of a ranker the score of
-            each document, and of survival times the risk score of each row, float64.
+            A regressor gives float64, a column per target; with several quantiles
+            (`quantile_alpha`) or expectiles a column for each of them and target: all targets of
+            the lowest one, then all targets of the next. A classifier gives the most probable
+            class, in the dtype of the labels; with several labels, 1 where a label is likelier than
+            not, else 0. A ranker gives the score of each document, and a survival model the risk
+            score of each row, float64.
 
             With `pred_contribs` float64 of shape (n_samples, n_features + 1), with
             `pred_interactions` (n_samples, n_features + 1, n_features + 1); if there are several
@@ -289,7 +290,7 @@ class BaseBooster(
         The path consists of nested subtrees, from the whole tree to its root alone; at each step
         the weakest link is pruned. The tree is grown anew: it is the first that `fit` would grow,
         with `learning_rate` 1, all rows and no `ccp_alpha`. For squared error and ``reg_lambda=0``
-        it is a regression tree (CART), and the path is that of scikit-learn's
+        it is a regression tree (CART), and the path agrees with scikit-learn's
         ``DecisionTreeRegressor`` for the same tree. For two classes and ``reg_lambda=0`` impurities
         are those of its ``DecisionTreeClassifier`` (Gini) divided by ``2 (p (1 - p))^2``, with p
         the share of ``classes_[1]``. With `reg_lambda`, the penalty on leaf weights counts as
@@ -329,7 +330,7 @@ class BaseBooster(
         """
         if self.preset == "auto":
             raise ValueError(
-                "preset='auto': the pruning path is that of a tree of given parameters; call "
+                "preset='auto': a pruning path belongs to a tree of given parameters; call "
                 "set_params(**model.chosen_params_, preset=None) before"
             )
         if dask_kind(X):
@@ -432,7 +433,7 @@ class BaseBooster(
     ) -> tuple[FittedModel, np.ndarray]:
         """Return the model and its raw scores, shape (n_outputs, n_samples)."""
         fitted = self._fitted
-        if isinstance(X, RawScores):
+        if isinstance(X, PrecomputedScores):
             return fitted, X.values
         X = fitted.read(X, by_position=not validate_features)
         return fitted, fitted.raw_scores(X, base_margin, iteration_range)

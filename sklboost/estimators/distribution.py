@@ -70,7 +70,7 @@ class XGBDistributionLite(DistributionParameters, XGBRegressorLite):
         frozen distribution
             As `scipy.stats` has them, such as ``scipy.stats.norm(loc, scale)`` with arrays of shape
             (n_samples,): ``pdf`` or ``pmf``, ``cdf``, ``ppf``, ``interval``, ``mean``, ``std``,
-            ``rvs`` and others. For "negative_binomial" with mean m and size k it is that of
+            ``rvs`` and others. For "negative_binomial" with mean m and size k it is
             ``nbinom(k, k / (k + m))``, with ``args`` m and k. The zero-inflated ones have the same
             methods and attributes ``base`` and ``inflation``; for amounts, 0 has the probability
             ``pmf(0)``.
@@ -135,7 +135,7 @@ class XGBDistributionLite(DistributionParameters, XGBRegressorLite):
         ----------
         X
         coverage : float, default=0.9
-            The probability, from 0 to 1. Equal parts of the rest are below and above, but for
+            The probability, from 0 to 1. Equal parts of the rest are below and above, except for
             counts and zeros, where the interval can have more than the coverage.
         base_margin
         iteration_range

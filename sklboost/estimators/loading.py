@@ -137,8 +137,8 @@ def from_lightgbm(model: Any) -> XGBRegressorLite | XGBClassifierLite:
     Returns
     -------
     XGBRegressorLite or XGBClassifierLite
-        Predicts what the model predicts, with the rounds up to its best one if that is known.
-        Labels are those of an LGBMClassifier; of other models 0, 1, and so on.
+        Predicts what the model predicts, with the rounds up to its best one if it is known.
+        Labels are the classes of an LGBMClassifier; for other models 0, 1, and so on.
 
     Raises
     ------
@@ -174,7 +174,7 @@ def from_lightgbm(model: Any) -> XGBRegressorLite | XGBClassifierLite:
 def from_xgboost(model: Any) -> XGBRegressorLite | XGBClassifierLite:
     """Return a fitted estimator with the trees of a model of XGBoost's.
 
-    Its predictions are those of XGBoost's estimators, to the rounding of their float32 sums, and
+    It predicts as XGBoost's estimators do, to the rounding of their float32 sums, and
     everything that estimators here do works on it: SHAP values, derivations, the page, plots.
 
     Parameters

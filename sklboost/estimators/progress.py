@@ -1,4 +1,4 @@
-"""What `verbose` shows while a model trains, or while files are read.
+"""The lines of `verbose`, while a model trains or files are read.
 
 It is shown whether or not logging is configured, and no setting of logging is changed for it.
 """
@@ -19,7 +19,7 @@ _LINE_INTERVAL = 1.0
 _READING_IS_LONG = 2.0
 # What is shown may need a pass over all rows; it may take one part in so many of the time.
 _REST_AFTER_SHOWING = 50
-# What ended a training before its last round.
+# The reasons for which a training ends before its last round.
 _STOPPED = {
     "early_stopping": "stopped early",
     "max_time": "stopped by max_time",
@@ -59,7 +59,7 @@ class Progress(TrainingCallback):
     def after_iteration(self, training: TrainingState, epoch: int, evals_log: EvalsLog) -> bool:
         """Show this round if it is time to.
 
-        A training loss may be that of rounds which were done together with this one, a few
+        A training loss may include rounds which were done together with this one, a few
         hundredths of a second later.
         """
         self._latest = (epoch + 1, evals_log)
@@ -225,7 +225,7 @@ def _last_metric(evals_log: EvalsLog) -> str:
 def _training_loss(training: TrainingState) -> str:
     try:
         return f"training loss {training.training_loss():.6g}"
-    except NotImplementedError:  # that of a function, which gives derivatives only
+    except NotImplementedError:  # a function of the user, which gives derivatives only
         return "done"
 
 

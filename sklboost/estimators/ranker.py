@@ -20,7 +20,7 @@ from sklboost.objectives.loss import by_rows
 class XGBRankerLite(RankerParameters, BaseBooster):
     """Gradient boosted trees that put the documents of a query in order: LambdaMART.
 
-    Rows are documents, targets their relevances, and `fit` is told which rows belong to one query,
+    Rows are documents, targets their relevances, and `fit` takes which rows belong to one query,
     in any order. Predictions are scores: within a query, the higher the better.
 
     Attributes
@@ -91,55 +91,42 @@ class XGBRankerLite(RankerParameters, BaseBooster):
             0 on; for ``objective="rank:map"`` 0 and 1.
         sample_weight : array-like of shape (n_queries,) or (n_samples,), optional
             Weights of queries, in the order of their first rows, or of rows, then the same for all
-            of a query. Weight 2 is equivalent to the query twice, but for what is drawn at random.
-            Weight 0 leaves the query out.
+            of a query. Weight 2 is equivalent to the query twice, except for what is drawn at
+            random. Weight 0 leaves the query out.
         qid : array-like of shape (n_samples,), optional
             The query of each row: numbers, text or other labels. The rows of a query need not
             follow one another.
         group : array-like of int, shape (n_queries,), optional
             Instead of `qid`, how many rows each query has, one query after the other.
-        X_val : array-like of shape (n_validation_samples, n_features), optional
-            Documents on which `eval_metric` is computed after every round.
-        y_val : array-like of shape (n_validation_samples,), optional
-            Their relevances.
+        X_val
+        y_val
         qid_val : array-like of shape (n_validation_samples,), optional
-            Their queries, other ones than those of `X` even where labels are the same.
+            Their queries; not the queries of `X`, even where labels are the same.
         group_val : array-like of int, optional
             Instead of `qid_val`, how many rows each query has.
-        sample_weight_val : array-like, optional
-            Their weights.
-        base_margin_val : array-like of shape (n_validation_samples,), optional
-            Their `base_margin`.
-        eval_set : list of (X, y), optional
-            The same for several sets of rows, as in XGBoost; early stopping watches the last.
+        sample_weight_val
+        base_margin_val
+        eval_set
         eval_qid : list of array-like, optional
             Their queries.
         eval_group : list of array-like of int, optional
             Instead of `eval_qid`, how many rows each query has.
-        sample_weight_eval_set : list of array-like or None, optional
-            Their weights.
-        base_margin_eval_set : list of array-like or None, optional
-            Their `base_margin`.
-        base_margin : array-like of shape (n_samples,), optional
-            Raw scores that training starts from. Prediction needs its own.
-        init_model : estimator, optional
-            A fitted ranker. Its trees come first, `n_estimators` rounds are added to them.
-        xgb_model : estimator, optional
-            XGBoost's name for `init_model`.
-        verbose : bool or int, optional
-            As the parameter, for this fit only. None: the parameter's value.
+        sample_weight_eval_set
+        base_margin_eval_set
+        base_margin
+        init_model
+        xgb_model
+        verbose
 
         Returns
         -------
         estimator
-            Itself.
 
         Raises
         ------
         ValueError
-            If a parameter is out of range or the data is unusable; the text says which and why.
         TypeError
-            If there is no such argument, or if one is of a type that cannot be read.
+        KeyboardInterrupt
         """
         arguments = FitArguments.of(locals())._asdict()
         own = dict(qid_val=qid_val, group_val=group_val, eval_qid=eval_qid, eval_group=eval_group)

@@ -11,7 +11,7 @@ import sklearn.exceptions
 from sklboost.estimators.input.user_warnings import warn_user
 from sklboost.estimators.predict.fitted_model import HasFittedModel
 
-# What the state of an estimator has beside its parameters.
+# The state of an estimator has its parameters, and these.
 _FIT, _VERSION = "_fit", "_sklboost_version"
 
 
@@ -40,16 +40,11 @@ class _OfClassOrInstance:
 
 
 class SavedFit:
-    """The attributes of a fit in the state of an estimator.
+    """The attributes of a fit, by their names, in the state of an estimator.
 
     pickle, joblib and copy, which ask ``__reduce__`` first, take them as they are. skops asks
     ``__getstate__`` and is given the document of a model file, which is checked when it is read. So
     a file of skops has to be trusted with the estimator's class and this one, and no others.
-
-    Attributes
-    ----------
-    attributes : dict of str to object
-        By their names.
     """
 
     def __init__(self, attributes: dict[str, Any]):
@@ -111,7 +106,7 @@ class SavingMixin(HasFittedModel):
             self._set_fitted(fit.attributes)  # type: ignore[attr-defined]
 
     def __dask_tokenize__(self) -> tuple[Any, ...]:
-        """Return all that the estimator is, of which Dask makes the names of results.
+        """Return all that the estimator is: Dask names results after it.
 
         Of a dataclass, which the parameters are, Dask by itself looks at fields only: results of
         two fits with the same parameters would have one name, and be taken for one another.
@@ -202,7 +197,7 @@ class SavingMixin(HasFittedModel):
         -------
         estimator
             A new one if called on the class; else the estimator itself, whose parameters and fit
-            are replaced by those of the file.
+            are replaced by the file's.
 
         Raises
         ------

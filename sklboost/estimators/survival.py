@@ -90,12 +90,11 @@ class XGBSurvivalLite(SurvivalParameters, BaseBooster):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            As for :meth:`sklboost.XGBRegressorLite.fit`.
+        X
         y : structured array-like of shape (n_samples,)
-            Two fields: whether the event was observed, bool, and its time, or that of censoring.
-            Or ``lower`` and ``upper``, bounds of the time of the event, which may be two columns of
-            numbers, too. Perhaps ``entry_time`` and ``stratum`` as well
+            Two fields: whether the event was observed, bool, and the time of the event or of
+            censoring. Or ``lower`` and ``upper``, bounds of the time of the event, which may be two
+            columns of numbers, too. Perhaps ``entry_time`` and ``stratum`` as well
             (:func:`sklboost.survival_targets`). Numbers alone, as in XGBoost, are times of events
             if positive, and minus times of censoring if negative; 0 is refused.
         sample_weight : array-like of shape (n_samples,), optional
@@ -107,30 +106,28 @@ class XGBSurvivalLite(SurvivalParameters, BaseBooster):
         strata : array-like of shape (n_samples,), optional
             Groups of rows whose hazards are not compared: each has a baseline of its own. None: one
             group, or as in `y`. Validation data has its strata in its targets.
-        X_val, y_val, sample_weight_val, base_margin_val : array-like, optional
-            Rows on which `eval_metric` is computed after every round.
-        eval_set, sample_weight_eval_set, base_margin_eval_set : list, optional
-            The same for several sets of rows.
-        groups : array-like of shape (n_samples,), optional
-            Rows of the same group are held out for early stopping together, or not at all.
-        base_margin : array-like of shape (n_samples,), optional
-            Risk scores that training starts from.
-        init_model, xgb_model : estimator, optional
-            A fitted estimator of the same class, to whose trees others are added.
-        verbose : bool or int, optional
-            As the parameter, for this fit only.
+        X_val
+        y_val
+        sample_weight_val
+        base_margin_val
+        eval_set
+        sample_weight_eval_set
+        base_margin_eval_set
+        groups
+        base_margin
+        init_model
+        xgb_model
+        verbose
 
         Returns
         -------
         estimator
-            Itself.
 
         Raises
         ------
         ValueError
-            If a parameter is out of range or the data is unusable; the text says which and why.
         TypeError
-            If there is no such argument, or if one is of a type that cannot be read.
+        KeyboardInterrupt
         """
         arguments = FitArguments.of(locals())
         if entry_time is not None or strata is not None:
@@ -307,7 +304,7 @@ class XGBSurvivalLite(SurvivalParameters, BaseBooster):
         index = concordance(targets.encode(times, "y"), risk, weight)
         if np.isnan(index):
             raise ValueError(
-                "score: y has no pair of rows of which it is known whose event was first, so there "
+                "score: in no pair of rows of y is it known whose event was first, so there "
                 "is no concordance"
             )
         return index

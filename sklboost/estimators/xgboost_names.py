@@ -1,4 +1,4 @@
-"""What XGBoost's estimators have under names of their own, and where to find what is not here.
+"""Methods of XGBoost's estimators by their names, and where to find what is not here.
 
 Results of a fit are attributes ending in an underscore, as scikit-learn has them; code written for
 XGBoost asks for them by other names.

@@ -17,7 +17,7 @@ from sklboost.files.sections import DEEPEST, ModelFileError, plain_number
 OUR_KEY = "sklboost"
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"  # which some editors write
 _JSON_SPACE = b" \t\r\n"
-# What else models are saved as, by how it begins.
+# Other formats in which models are saved, by their first bytes.
 _REMEDIES = {
     b"tree\n": "; it is a text model of LightGBM: sklboost.from_lightgbm reads it",
     b"tree\r\n": "; it is a text model of LightGBM: sklboost.from_lightgbm reads it",
@@ -134,12 +134,12 @@ def write_bytes(target: Any, data: bytes) -> None:
     path = Path(target)
     if not path.parent.is_dir():
         raise FileNotFoundError(f"{str(path)!r}: there is no such folder; create it first")
-    beside = path.with_name(f".{path.name}.{uuid4().hex}")  # two threads may write it
+    temporary = path.with_name(f".{path.name}.{uuid4().hex}")  # two threads may write it
     try:
-        beside.write_bytes(data)
-        beside.replace(path)
+        temporary.write_bytes(data)
+        temporary.replace(path)
     finally:
-        beside.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
 
 
 # --- JSON

@@ -21,7 +21,7 @@ from sklboost.tree.predict.category_bits import bits_of_categories
 
 
 class ModelInfo(NamedTuple):
-    """What the features and raw scores of a model mean, whatever library it is of."""
+    """The meaning of the features and raw scores of a model, of any library."""
 
     task: str
     objective: str  # as `objective` of our estimators; empty for a loss that the user wrote
@@ -72,7 +72,7 @@ class ForeignTree(NamedTuple):
     categories: dict[int, np.ndarray] = {}  # noqa: RUF012, never modified
     linear: dict[int, tuple[list[int], list[float]]] = {}  # noqa: RUF012
     shifts: dict[int, float] = {}  # noqa: RUF012
-    # of this tree: leaf values are leaf weights times it. None: that of all trees.
+    # of this tree: leaf values are leaf weights times it. None: as for all trees.
     learning_rate: float | None = None
 
 

@@ -47,7 +47,7 @@ OBJECTIVES = {
 
 
 class Header(NamedTuple):
-    """What the header of a text model says."""
+    """The header of a text model."""
 
     objective: Objective
     n_outputs: int
@@ -410,7 +410,7 @@ def encode_categories(
 
 def _of_pandas(lists: Section, features: list[int], infos: list[str]) -> dict[int, Categories]:
     """Return the categories of the features that were pandas columns of categories."""
-    # those of one value may be categories, too
+    # features of one value may be categories, too
     constant = [i for i, info in enumerate(infos) if info == "none" and i not in features]
     sections, n_more = list(lists), len(lists) - len(features)
     if n_more == 0:
@@ -458,7 +458,7 @@ def _codes_by_feature(trees: list[ForeignTree]) -> dict[int, list[np.ndarray]]:
 def _of_integers(
     feature: int, of_splits: list[np.ndarray], info: str, header: Section
 ) -> Categories:
-    """Return the categories of a feature of integers: those of its splits and of the header."""
+    """Return the categories of a feature of integers, from its splits and the header."""
     place = Section(None, f"{header.place}.feature_infos")
     try:
         known = [int(word) for word in info.split(":") if info != "none"]
@@ -511,7 +511,7 @@ _MOST_LEAVES = 2**30
 
 
 def read_trees(sections: Sequence[Section], n_features: int) -> tuple[list[ForeignTree], float]:
-    """Return the trees, and which value is missing beside NaN (NaN: none).
+    """Return the trees, and which value is missing besides NaN (NaN: none).
 
     Values are LightGBM's, categories its integers, and sums of gradients NaN.
 
@@ -623,7 +623,7 @@ def _read_categories(
 def _read_linear(
     section: Section, n_leaves: int, n_features: int
 ) -> tuple[dict[int, tuple[list[int], list[float]]], dict[int, float]]:
-    """Return the terms of linear leaves, and what is added to their values beside these."""
+    """Return the terms of linear leaves, and the constants that are added with them."""
     is_linear = section.get("is_linear")
     if is_linear is None or is_linear.integers(0, 1, 1)[0] == 0:
         return {}, {}

@@ -146,7 +146,7 @@ def _checked_sums(section: Section, name: str, counts: np.ndarray, n_outputs: in
 
 
 def _checked_categories(section: Section, n_categories: np.ndarray) -> dict[str, np.ndarray]:
-    """Return the sets of categories of splits; `n_categories` are those of their features."""
+    """Return the sets of categories of splits; `n_categories` are the numbers of their features."""
     n_codes = section["n_codes"].integers(0, _MOST, len(n_categories))
     codes = section["codes"].integers(0, _MOST, int(n_codes.sum()))
     split_of = np.repeat(np.arange(len(n_codes)), n_codes)
@@ -162,7 +162,7 @@ def _checked_outputs(section: Section, document: dict[str, Any], n_outputs: int)
     counts, of_nodes = document["n_nodes"], document["value"]
     values = section["value"].numbers(len(of_nodes) * n_outputs, limits=SCORES)
     if (values[::n_outputs] != of_nodes).any():
-        section["value"].fail("those of the first output must be the values of the nodes")
+        section["value"].fail("the values of the first output must be the values of the nodes")
     sums = {name: _checked_sums(section, name, counts, n_outputs) for name in SUMS_OF_OUTPUTS}
     return {"n_outputs": n_outputs, "value": values, **sums}
 

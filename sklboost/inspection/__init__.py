@@ -1,1 +1,1 @@
-"""What a trained model shows of itself: importances and tables of its trees."""
+"""Views of a trained model: importances, tables, SHAP values, derivations, the page."""

@@ -12,20 +12,11 @@ IMPORTANCE_TYPES = ("gain", "total_gain", "cover", "total_cover", "weight")
 
 @np.errstate(all="ignore")
 def split_importances(model: Model, importance_type: str) -> np.ndarray:
-    """Return the importance of each feature, as XGBoost's ``get_score`` does.
+    """Return the importance of each feature, float64, as XGBoost's ``get_score`` does.
 
-    Parameters
-    ----------
-    model : Model
-    importance_type : str
-        ``"weight"``: their number. ``"total_gain"`` and ``"total_cover"``: the sums of their gains,
-        and of the covers of the nodes that they split. ``"gain"`` and ``"cover"``: these sums
-        divided by the number.
-
-    Returns
-    -------
-    ndarray of float64, shape (n_features,)
-        0 for a feature without splits.
+    ``"weight"`` is the number of its splits, ``"total_gain"`` and ``"total_cover"`` are sums of the
+    gains and covers of the nodes that it splits, ``"gain"`` and ``"cover"`` these sums divided by
+    the number. 0 for a feature without splits.
     """
     splits = model.nodes[model.nodes.left >= 0]
     n_splits = np.bincount(splits.feature, minlength=model.n_features)
@@ -46,7 +37,7 @@ def scaled_to_one(importances: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ValidationImportances:
-    """Importances of features on validation rows, and those of features without information.
+    """Importances of features, and of shadows without information, on validation rows.
 
     Attributes
     ----------
@@ -54,7 +45,7 @@ class ValidationImportances:
     importances : ndarray of float64, shape (n_features, n_repeats)
         Each repetition trains anew, among new shadows.
     shadow_importances : ndarray of float64, shape (n_features, n_repeats)
-        Those of the shadow of each feature.
+        Importances of the shadow of each feature.
     method : str
         What is measured, ``"permutation"`` or ``"shap"``.
     """

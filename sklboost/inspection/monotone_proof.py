@@ -28,7 +28,7 @@ class Violation(NamedTuple):
     # nodes of that tree: the leaves of rows with the smaller, and with the larger value
     lower_leaf: int
     upper_leaf: int
-    step: float  # value of the upper leaf less that of the lower one
+    step: float  # value of the upper leaf less the value of the lower one
 
 
 @dataclass(frozen=True)
@@ -95,15 +95,9 @@ def prove_monotone(
 ) -> MonotoneReport:
     """Check every tree of a model.
 
-    Parameters
-    ----------
-    model : Model
-    signs : mapping of int to int
-        1 or -1 by the number of the feature.
-    names : sequence of str
-        Of all features, for the report. A feature whose name is not unique gets its number.
-    n_categories : sequence of int
-        Of all features, 0 for numbers. Empty: all are numbers.
+    `signs` are 1 or -1 by the number of the feature. `names` are for the report, where a feature
+    whose name is not unique gets its number. `n_categories` is 0 for numbers, and empty if all are
+    numbers.
     """
     starts = model.tree_starts
     violations: dict[int, list[Violation]] = {feature: [] for feature in signs}
@@ -191,7 +185,8 @@ def _worst_pair(
 ) -> tuple[int, int, float] | None:
     """Find, of the pairs of leaves in the wrong order, one whose `values` differ the most.
 
-    Returns the leaf of the smaller feature values, that of the larger ones, and the step in value.
+    Returns the leaf of the smaller feature values, the leaf of the larger ones, and the step in
+    value.
     """
     worst = None
     place = int(np.searchsorted(paths.features, feature))

@@ -42,15 +42,9 @@ def pruning_path(
     Of several that are equally weak, the first is collapsed, in the order root, left branch, right
     branch; as in scikit-learn, each collapse gives a subtree.
 
-    Parameters
-    ----------
-    nodes : recarray of NODE_DTYPE, shape (n_nodes,)
-        Of the tree, parents before their children.
-    leaf : ndarray of int, shape (n_samples,)
-        The node that each row ends in.
-    gradient, hessian : ndarray of float64, shape (n_samples,)
-        Of each row, times its weight.
-    params : TreeParams
+    `nodes`, of NODE_DTYPE, has the nodes of a tree, parents before their children. `leaf` is the
+    node that each row ends in; `gradient` and `hessian`, float64, are multiplied by the row's
+    weight.
     """
     parent, rank = parents_and_ranks(nodes)
     children = np.stack([nodes.left, nodes.right], axis=1).tolist()
@@ -66,7 +60,7 @@ def pruning_path(
         return (impurity[node] - branch[node]) / (n_leaves[node] - 1), rank[node], node
 
     # A heap with an entry for every split, at its link or before it. A collapse makes no link above
-    # it weaker, but for rounding: entries are put right when they come up.
+    # it weaker, except by rounding: entries are put right when they come up.
     links = [link(node) for node in splits]
     heapq.heapify(links)
     listed = dict(zip(splits, links, strict=True))
@@ -82,7 +76,7 @@ def pruning_path(
             continue
         rise, n_fewer = impurity[node] - branch[node], n_leaves[node] - 1
         below = [node]
-        for own in below:  # splits that are none any more
+        for own in below:  # splits that become leaves or go
             below += [child for child in children[own] if n_leaves[child] > 1]
             n_leaves[own] = 1
         branch[node] += rise
@@ -122,7 +116,7 @@ def impurities_of_nodes(
 ) -> list[float]:
     """Return ``(sum g^2 / h - similarity) / H`` of every node, H being the root's.
 
-    From the rows themselves: the sums that a node keeps are those of rounded gradients.
+    From the rows themselves, since the sums that a node keeps are sums of rounded gradients.
     """
     terms = (gradient, hessian, gradient * (gradient / hessian))  # a square may be out of range
     sums = [np.bincount(leaf, values, len(children)).tolist() for values in terms]

@@ -77,7 +77,7 @@ EDGE_DTYPE = np.dtype(
         # the fractions of this edge and of all edges above it that have its feature, multiplied
         ("share", np.float64),
         ("reach", np.float64),  # the fractions of all edges from the root on, multiplied
-        ("position", np.int64),  # of the node among those of the model
+        ("position", np.int64),  # of the node in the model
         ("column", np.int64),  # of the node's own split, see Edges.features; -1 for a leaf
         ("right", np.int64),  # the node's right child; the left one comes next
         ("default_left", np.int64),
@@ -252,7 +252,7 @@ LANES = 64
 
 
 class ShapScratch(NamedTuple):
-    """What a walk writes on the way; the first axis is threads."""
+    """The memory that walks write to; the first axis is threads."""
 
     states: np.ndarray  # uint8, shape (n_threads, n_nodes, n_block_rows): of the explained rows
     # uint8, shape (n_threads, n_nodes, n_backgrounds): of the background rows
@@ -272,7 +272,7 @@ class ShapScratch(NamedTuple):
 
 
 class Contributions(NamedTuple):
-    """What features and pairs of features add to raw scores."""
+    """The contributions of features and of pairs of features to raw scores."""
 
     single: np.ndarray  # float64, shape (n_outputs, n_columns, n_rows)
     # float64, shape (n_outputs, n_columns, n_columns, n_rows), or 0 rows: an interaction is divided
@@ -292,7 +292,7 @@ def multiply(before, factors, value, states, after):
 
 @kernel
 def add_sums(sums, differences, states, above, total):
-    """Add the sums of an edge to those of the node above it, and times differences to `total`."""
+    """Add the sums of an edge to the sums above it, and times differences to `total`."""
     leaves, stays = differences[1], differences[2]
     for lane in range(len(states)):
         state = states[lane]
@@ -323,7 +323,7 @@ def table_of(edge, background, scratch):
 
 @kernel
 def descend(edges, node, values, lanes, background, scratch):
-    """Fill the products of a node from those of its parent; of a leaf its sums."""
+    """Fill the products of a node from its parent's; of a leaf its sums."""
     edge, path = edges[node], scratch.path
     path[0, edge.depth], path[1, edge.depth] = node, 0
     if edge.previous > 0:
@@ -383,21 +383,11 @@ def add_pairs(edges, node, lanes, background, scratch, output, pairs):
 
 @kernel
 def walk(edges, tree, lanes, background, scratch, output, contributions):
-    """Walk through a tree with some rows side by side, and add to their contributions.
+    """Walk through a tree with some rows together, and add to their contributions.
 
-    Parameters
-    ----------
-    edges : Edges
-    tree : int
-    lanes : tuple of int
-        Start and stop of the rows in ``scratch.states``, and in `contributions`.
-    background : int
-        The background row, if there are any.
-    scratch : ShapScratch
-        Of one thread, with the states and tables of the tree.
-    output : int
-        The first of those that the tree has values for.
-    contributions : Contributions
+    The rows are `lanes`, start and stop, in ``scratch.states`` and `contributions`; `scratch`
+    belongs to one thread and has the states and tables of the tree. `output` is the first that the
+    tree has values for, `background` the background row, if there are any.
     """
     nodes = edges.edges[edges.starts[tree] : edges.starts[tree + 1]]
     scratch.products[0] = 1.0
@@ -413,18 +403,9 @@ def walk(edges, tree, lanes, background, scratch, output, contributions):
 def explain_rows(team, edges, trees, columns, given, scratches, contributions):
     """Add the contributions of rows in the trees ``[start, stop)``; members take blocks of rows.
 
-    Parameters
-    ----------
-    team : Team
-    edges : Edges
-    trees : tuple of int
-    columns : ndarray of float64, shape (n_columns, n_rows)
-    given : tuple of ndarray
-        Values of background rows, shape (n_columns, n_backgrounds), without rows: spread by cover;
-        and the points of the quadrature.
-    scratches : ShapScratch
-    contributions : Contributions
-        Added to tree after tree, so in the same order for any number of threads.
+    `columns` are float64, of shape (n_columns, n_rows); `given` are the values of background rows,
+    shape (n_columns, n_backgrounds), without any: spread by cover, and the points of the
+    quadrature. Trees are added in order, whatever the number of threads.
     """
     if not assemble(team):
         return
@@ -478,22 +459,14 @@ def add_contributions(
     n_jobs: int | None,
     out: np.ndarray,
 ) -> None:
-    """Add the SHAP values of trees ``[start, stop)``, or their interaction values.
+    """Add the SHAP values of the trees ``[start, stop)``, or their interaction values, to `out`.
 
-    Parameters
-    ----------
-    model : Model
-        With constant leaves.
-    X : ndarray of float32 or float64, Table, SparseTable or BinnedMatrix; (n_samples, n_features)
-    trees : tuple of int
-    background : the same, shape (n_backgrounds, n_features), or None
-        Rows whose values take the place of those of unknown features; their results are averaged.
-        None: at a split on an unknown feature rows go both ways, in proportion to the cover.
-    n_jobs : int or None
-    out : ndarray of float64, shape (n_samples, n_outputs, n_features[, n_features])
-        Added to in place; the same bits for any number of threads. With one axis more, the
-        interaction values: to (i, k) and (k, i) half of their interaction, and to (i, i) the SHAP
-        value of i less its halves.
+    `out` is float64, of shape (n_samples, n_outputs, n_features), and has the same bits for any
+    number of threads. With one axis more it takes interaction values: (i, k) and (k, i) get half of
+    their interaction each, and (i, i) the SHAP value of i less its halves. The model has constant
+    leaves. The values of background rows take the place of unknown features, and the results are
+    averaged; without them rows go both ways at a split on an unknown feature, in proportion to the
+    cover.
     """
     edges, has_pairs = lay_out_edges(model), out.ndim == 4
     n_backgrounds, n_columns = 0 if background is None else len(background), len(edges.features)

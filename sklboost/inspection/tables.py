@@ -7,7 +7,6 @@ import numpy as np
 
 from sklboost.data.encoding import Encoding, zone_of
 from sklboost.engine.model import LinearLeaves, Model
-from sklboost.engine.structs import TreeParams
 from sklboost.inspection.derivation.names import ModelNames
 from sklboost.tree.core.formulas import leaf_weight, similarity_at
 from sklboost.tree.predict.category_bits import listed_categories
@@ -48,23 +47,14 @@ def node_frame(model: Model, names: ModelNames) -> Any:
 def node_table(model: Model, names: ModelNames) -> dict[str, list[Any]]:
     """Return the columns of the table: XGBoost's, ``Similarity`` and ``Output``.
 
-    Parameters
-    ----------
-    model : Model
-    names : ModelNames
-
-    Returns
-    -------
-    dict of str to list
-        ``Tree``, ``Node``, ``ID``, ``Feature`` ("Leaf" for a leaf), ``Split`` (x < this, a value of
-        the feature's own kind, goes to ``Yes``, else to ``No``), ``Missing``, ``Gain`` (for a leaf
-        its value, as in XGBoost), ``Cover``, ``Category`` (of a split on categories those that go
-        to ``Yes``, all others going to ``No``; else None), ``Similarity`` and ``Output`` (the leaf
-        weight the node has or would have, before the learning rate). In a vector tree a leaf's
-        ``Gain`` and every node's ``Output`` are lists, with a number for each output. With linear
-        leaves also ``Shift``, ``Slopes`` and ``Centres`` (dicts by name), ``Least`` and ``Most``,
-        None for other nodes: a leaf adds ``Shift + sum of slope * (x - centre)`` to its value,
-        within the last two.
+    ``Tree``, ``Node``, ``ID``, ``Feature`` ("Leaf" for a leaf), ``Split`` (x < this, a value of the
+    feature's own kind, goes to ``Yes``, else to ``No``), ``Missing``, ``Gain`` (for a leaf its
+    value, as in XGBoost), ``Cover``, ``Category`` (the categories that go to ``Yes``, all others
+    going to ``No``; None unless it splits categories), ``Similarity`` and ``Output`` (the leaf
+    weight the node has or would have, before the learning rate). In a vector tree a leaf's ``Gain``
+    and every node's ``Output`` are lists, with a number for each output. With linear leaves also
+    ``Shift``, ``Slopes`` and ``Centres`` (dicts by name), ``Least`` and ``Most``, None for other
+    nodes: a leaf adds ``Shift + sum of slope * (x - centre)`` to its value, within the last two.
     """
     columns = _COLUMNS if model.linear is None else _COLUMNS + _LINEAR_COLUMNS
     table: dict[str, list[Any]] = {name: [] for name in columns}
@@ -73,7 +63,15 @@ def node_table(model: Model, names: ModelNames) -> dict[str, list[Any]]:
         for number, node in enumerate(model.nodes[start:stop]):
             row = _node_row(model, tree, number, node)
             if node.left >= 0:
-                row |= _split_row(tree, node, names)
+                left, right = f"{tree}-{node.left}", f"{tree}-{node.right}"
+                row |= {
+                    "Feature": names.features[node.feature],
+                    "Split": names.encoding(node.feature).threshold(float(node.threshold)),
+                    "Yes": left,
+                    "No": right,
+                    "Missing": left if node.default_left else right,
+                    "Gain": float(node.gain),
+                }
                 if np.isnan(node.threshold):
                     codes = listed_categories(model.tops.bits, start + number)
                     of_code = names.categories[node.feature]
@@ -104,13 +102,6 @@ def _line_row(
     return dict(zip(_LINEAR_COLUMNS, line, strict=True))
 
 
-def _weight(value: float, gradient: float, hessian: float, params: TreeParams) -> float:
-    weight = leaf_weight(gradient, hessian, params)
-    if params.learning_rate * weight != value:  # a constraint or the parent held it back
-        weight = value / params.learning_rate
-    return weight
-
-
 def _node_row(model: Model, tree: int, number: int, node: np.record) -> dict[str, object]:
     params = model.params_of(tree)
     outputs = model.outputs[model.tree_starts[tree] + number]
@@ -118,7 +109,10 @@ def _node_row(model: Model, tree: int, number: int, node: np.record) -> dict[str
     sums = [tuple(sums) for sums in outputs] or [(node.value, node.gradient, node.cover)]
     weights, score = [0.0] * len(sums), 0.0  # of a leaf without rows, which sampling can leave
     if node.cover > 0.0:
-        weights = [_weight(value, g, h, params) for value, g, h in sums]
+        weights = [leaf_weight(g, h, params) for _, g, h in sums]
+        for output, (value, _, _) in enumerate(sums):
+            if params.learning_rate * weights[output] != value:  # constrained or smoothed
+                weights[output] = value / params.learning_rate
         pairs = zip(sums, weights, strict=True)
         score = sum(similarity_at(g, h, weight, params) for (_, g, h), weight in pairs) + 0.0
         weights = [float(weight) + 0.0 for weight in weights]  # no -0.0
@@ -132,16 +126,4 @@ def _node_row(model: Model, tree: int, number: int, node: np.record) -> dict[str
         "Cover": float(node.cover),
         "Similarity": float(score),
         "Output": weights if len(outputs) > 0 else weights[0],
-    }
-
-
-def _split_row(tree: int, node: np.record, names: ModelNames) -> dict[str, object]:
-    left, right = f"{tree}-{node.left}", f"{tree}-{node.right}"
-    return {
-        "Feature": names.features[node.feature],
-        "Split": names.encoding(node.feature).threshold(float(node.threshold)),
-        "Yes": left,
-        "No": right,
-        "Missing": left if node.default_left else right,
-        "Gain": float(node.gain),
     }

@@ -1,4 +1,4 @@
-"""What skl2onnx calls for an estimator, and how it comes to know the estimators."""
+"""The converters that skl2onnx calls for an estimator, and their registration."""
 
 from typing import Any
 
@@ -23,10 +23,9 @@ from sklboost.onnx.graph import (
     add_class_scores,
     add_features,
     add_labels,
-    add_predictions,
     add_sums,
     category_keys,
-    has_formula,
+    prediction_formula,
 )
 
 # --- types of the outputs
@@ -50,9 +49,9 @@ def set_classifier_types(operator: Any) -> None:
 
 
 def _number_type(operator: Any) -> type:
-    """Return float64 if an input is, unless what follows takes float32 only, as a ZipMap does."""
-    inputs, output = operator.inputs, operator.outputs[-1]
-    is_double = [isinstance(variable.type, DoubleTensorType) for variable in inputs]
+    """Return float64 if an input is, unless the next node takes float32 only, as a ZipMap does."""
+    output = operator.outputs[-1]
+    is_double = [isinstance(variable.type, DoubleTensorType) for variable in operator.inputs]
     # skl2onnx has set the type of the first input, and converters around this one may change it
     is_narrowed = is_double[0] and isinstance(output.type, FloatTensorType)
     is_zipped = any(
@@ -90,7 +89,9 @@ def convert_regressor(scope: Any, operator: Any, container: Any) -> None:
     fitted, graph = _convertible(operator), _graph(scope, container)
     scores = _add_scores(graph, operator, fitted)
     if not _wants_raw_scores(operator):
-        scores = add_predictions(graph, scores, fitted)
+        formula = prediction_formula(fitted)
+        assert formula is not None  # _convertible has asked
+        scores = formula(graph, scores, fitted)
     _add_numbers(graph, scores, operator.outputs[0])
 
 
@@ -102,8 +103,9 @@ def convert_classifier(scope: Any, operator: Any, container: Any) -> None:
     label, number = operator.outputs
     labels = add_labels(graph, scores, fitted, _classes(operator))
     graph.add("Identity", labels, result=label.full_name)
-    add = add_class_scores if _wants_raw_scores(operator) else add_predictions
-    _add_numbers(graph, add(graph, scores, fitted), number)
+    formula = add_class_scores if _wants_raw_scores(operator) else prediction_formula(fitted)
+    assert formula is not None  # _convertible has asked
+    _add_numbers(graph, formula(graph, scores, fitted), number)
 
 
 def _graph(scope: Any, container: Any) -> Graph:
@@ -153,7 +155,7 @@ def _convertible(operator: Any) -> FittedModel:
             f"this {name} was fitted with base_margin, for which a graph has no input: {remedy} "
             "add the margins to the scores before you make predictions of them"
         )
-    if not has_formula(fitted):
+    if prediction_formula(fitted) is None:
         raise ValueError(
             f"{fitted.loss.chosen_by}={fitted.loss.name} computes predictions by a method of its "
             f"own, which is Python and no part of a graph: {remedy} make predictions of the scores"
@@ -161,7 +163,7 @@ def _convertible(operator: Any) -> FittedModel:
     return fitted
 
 
-# skl2onnx sets up the outputs of whatever has the option "zipmap" as those of a classifier.
+# skl2onnx gives whatever has the option "zipmap" the outputs of a classifier.
 _CLASSIFIER_OPTIONS = {
     "zipmap": [True, False, "columns"],
     "nocl": [True, False],

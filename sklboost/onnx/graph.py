@@ -1,4 +1,4 @@
-"""Graphs of ONNX: inputs to features, trees, raw scores to predictions."""
+"""The nodes of a graph of ONNX: inputs to features, trees, raw scores to predictions."""
 
 import itertools
 import math
@@ -34,13 +34,7 @@ _ML_VERSIONS = {"LabelEncoder": 2, "TreeEnsembleRegressor": ML_VERSION}
 
 
 class Graph:
-    """A part of the graph that skl2onnx makes.
-
-    Parameters
-    ----------
-    scope : skl2onnx.common._topology.Scope
-    container : skl2onnx.common._container.ModelComponentContainer
-    """
+    """A part of the graph that skl2onnx makes; `scope` and `container` are what converters get."""
 
     def __init__(self, scope: Any, container: Any):
         self._scope, self._container = scope, container
@@ -89,6 +83,176 @@ class Graph:
         return name
 
 
+_INT64 = np.iinfo(np.int64)
+
+
+class _Column(NamedTuple):
+    """A feature, the input that has its values, and in which of how many columns of it."""
+
+    feature: int
+    variable: Any
+    position: int
+    width: int
+    is_category: bool
+
+
+def add_features(graph: Graph, inputs: Sequence[Any], fitted: FittedModel) -> str:
+    """Add what makes one table of all features, shape (n_samples, n_features), of the inputs."""
+    pieces = []
+    # neighbouring numbers of one input stay together
+    for _, group in itertools.groupby(
+        _columns(inputs, fitted),
+        lambda column: (column.variable.full_name, column.feature if column.is_category else -1),
+    ):
+        columns = list(group)
+        first, values = columns[0], columns[0].variable.full_name
+        if len(columns) < first.width:
+            positions = graph.constant(np.array([column.position for column in columns]))
+            values = graph.add("Gather", values, positions, axis=1)
+        add = _add_codes if first.is_category else _add_numbers
+        pieces.append(add(graph, values, first, fitted))
+    return pieces[0] if len(pieces) == 1 else graph.add("Concat", *pieces, axis=1)
+
+
+def _columns(inputs: Sequence[Any], fitted: FittedModel) -> list[_Column]:
+    """Return where each feature is; ValueError if the inputs are others than the model's."""
+    n_features = fitted.model.n_features
+    shapes = [variable.type.shape for variable in inputs]
+    # the width may be unknown: then an only input has all features
+    unknown = n_features if len(inputs) == 1 else 1
+    widths = [(shape[1] if len(shape) == 2 else None) or unknown for shape in shapes]
+    if sum(widths) != n_features:
+        raise ValueError(
+            f"the inputs {_names(inputs)} have {sum(widths)} columns, and the model has "
+            f"{n_features} features: pass initial_types=sklboost.onnx.input_types(model), or rows "
+            "that the model predicts as X"
+        )
+    places = [
+        (variable, position, width)
+        for variable, width in zip(inputs, widths, strict=True)
+        for position in range(width)
+    ]
+    encodings = fitted.encodings or (Encoding(),) * n_features
+    for encoding, name in zip(encodings, fitted.feature_names, strict=True):
+        category_keys(encoding, name)  # refuses what a graph cannot read
+    return [
+        _Column(feature, *places[place], encodings[feature].kind == "category")
+        for feature, place in enumerate(_order(inputs, fitted))
+    ]
+
+
+def _order(inputs: Sequence[Any], fitted: FittedModel) -> Sequence[int]:
+    """Return the column of each feature: by name if the inputs are the columns of a frame."""
+    given, known = _names(inputs), fitted.feature_names
+    if len(given) < len(known) or not set(given) & set(known):
+        return range(len(known))
+    if sorted(given) != sorted(known):
+        raise ValueError(
+            f"the inputs are {given}, and the features of the model are {known}: give the inputs "
+            "these names, in any order, or none of them"
+        )
+    return [given.index(name) for name in known]
+
+
+def _names(inputs: Sequence[Any]) -> list[str]:
+    return [variable.raw_name for variable in inputs]
+
+
+# --- numbers
+
+
+def _add_numbers(graph: Graph, values: str, column: _Column, fitted: FittedModel) -> str:
+    kind, missing = column.variable.type, fitted.features.missing
+    if isinstance(kind, StringTensorType):
+        raise ValueError(
+            f"the input {column.variable.raw_name!r} is text, and the feature "
+            f"{fitted.feature_names[column.feature]!r} of the model holds numbers: pass "
+            "initial_types=sklboost.onnx.input_types(model), or encode the text in the pipeline"
+        )
+    if not isinstance(kind, DoubleTensorType):
+        values = graph.cast(values, np.float64)
+    if math.isnan(missing):
+        return values
+    # as NumPy compares float32 with a number of Python
+    marker = np.float64(np.float32(missing) if isinstance(kind, FloatTensorType) else missing)
+    is_missing = graph.add("Equal", values, graph.constant(marker))
+    return graph.add("Where", is_missing, graph.constant(np.float64(np.nan)), values)
+
+
+# --- categories
+
+
+def category_keys(encoding: Encoding, name: str) -> list[Any]:
+    """Return the categories of a feature as text or int, as graphs can look them up.
+
+    ValueError if they are neither all text nor all integers, or if the feature is of another kind
+    than numbers and categories.
+    """
+    if encoding.kind == "time" or len(encoding.ranks) > 0:
+        kind = "times" if encoding.kind == "time" else "integers beyond 2^53"
+        raise ValueError(
+            f"the feature {name!r} holds {kind}, which ONNX cannot compare: turn it into smaller "
+            "numbers, such as days since a date, before fit"
+        )
+    values = encoding.listed_categories
+    if encoding.is_of_text:
+        return values
+    is_whole = [  # NumPy's spans of time are integers, too
+        not isinstance(v, np.timedelta64)
+        and (isinstance(v, Integral) or (isinstance(v, float) and v.is_integer()))
+        for v in values
+    ]
+    if not all(is_whole) or not all(_INT64.min <= v <= _INT64.max for v in values):
+        strange = values[is_whole.index(False)] if False in is_whole else max(values, key=abs)
+        raise ValueError(
+            f"the feature {name!r} has the category {strange!r}: in ONNX all categories of a "
+            "feature are text, or all are integers of 64 bits; turn them into text before fit"
+        )
+    return [int(value) for value in values]
+
+
+def _add_codes(graph: Graph, values: str, column: _Column, fitted: FittedModel) -> str:
+    """Add the look-up of a category's codes; unknown ones and missing values become NaN."""
+    assert fitted.encodings is not None
+    encoding, name = fitted.encodings[column.feature], fitted.feature_names[column.feature]
+    if encoding.is_coded:
+        # numbers rounded down; those that are no code become the last one, NaN stays
+        codes = graph.add("Floor", _add_numbers(graph, values, column, fitted))
+        last = graph.constant(np.float64(encoding.n_categories - 1))
+        is_below = graph.add("Less", codes, graph.constant(np.float64(0.0)))
+        is_none = graph.add("Or", is_below, graph.add("Greater", codes, last))
+        return graph.add("Where", is_none, last, codes)
+    keys, kind = category_keys(encoding, name), column.variable.type
+    if not keys:  # the training has no value, so all are unknown
+        return graph.filled(values, np.nan)
+    if encoding.is_of_text != isinstance(kind, StringTensorType):
+        raise ValueError(
+            f"the input {column.variable.raw_name!r} is {type(kind).__name__}, and the categories "
+            f"of the feature {name!r} are {'text' if encoding.is_of_text else 'numbers'}: pass "
+            "initial_types=sklboost.onnx.input_types(model)"
+        )
+    tables: dict[str, Any] = dict(
+        values_floats=encoding.codes.astype(float).tolist(), default_float=math.nan
+    )
+    if encoding.is_of_text:
+        found = graph.add("LabelEncoder", values, keys_strings=keys, **tables)
+        return graph.cast(found, np.float64)
+    if not isinstance(kind, Int64TensorType) and any(abs(key) > LARGEST_EXACT for key in keys):
+        raise ValueError(
+            f"the feature {name!r} has categories beyond 2^53: declare the input "
+            f"{column.variable.raw_name!r} as Int64TensorType"
+        )
+    whole = graph.cast(values, np.int64)
+    found = graph.cast(graph.add("LabelEncoder", whole, keys_int64s=keys, **tables), np.float64)
+    if not isinstance(kind, FloatTensorType | DoubleTensorType):
+        return found
+    # 1.5 and NaN are no categories, whatever integer they become
+    is_whole = graph.add("Equal", graph.cast(whole, np.float64), graph.cast(values, np.float64))
+    return graph.add("Where", is_whole, found, graph.constant(np.float64(np.nan)))
+
+
+# --- trees
+
 # Sums are given as float32. Leaf values in parts make them as exact as float64.
 _N_PARTS = 3
 _DIGITS_OF_FLOAT32 = 23  # one less, for the rounding of each tree's values
@@ -116,9 +280,11 @@ def add_sums(graph: Graph, features: str, model: Model) -> str:
 
 
 def _attributes(model: Model) -> dict[str, Any]:
-    nodes = _with_chains(model, _nodes(model))
+    """Return the attributes of the node that has all trees."""
+    tree_of_nodes = np.repeat(np.arange(model.n_trees), np.diff(model.tree_starts))
+    nodes = _with_chains(model, _nodes(model, tree_of_nodes))
     leaves = np.flatnonzero(model.nodes.left < 0)
-    trees = _trees_of_nodes(model)[leaves]
+    trees = tree_of_nodes[leaves]
     parts = _parts(model.values[:, leaves], trees)
     # output o has the targets o, n_outputs + o, ...
     first_outputs = trees * len(model.values) % model.n_outputs
@@ -160,17 +326,12 @@ def _parts(values: np.ndarray, trees: np.ndarray) -> np.ndarray:
     return np.stack([*parts, values])
 
 
-def _trees_of_nodes(model: Model) -> np.ndarray:
-    """Return the tree of each node, shape (n_nodes_of_all_trees,)."""
-    return np.repeat(np.arange(model.n_trees), np.diff(model.tree_starts))
-
-
-def _nodes(model: Model) -> np.ndarray:
-    """Return all nodes; those with a set of categories have the threshold NaN."""
+def _nodes(model: Model, trees: np.ndarray) -> np.ndarray:
+    """Return all nodes; splits on a set of categories have the threshold NaN."""
     nodes = np.zeros(len(model.nodes), dtype=_NODE_DTYPE)
     is_split = model.nodes.left >= 0
-    nodes["tree"] = _trees_of_nodes(model)
-    nodes["node"] = np.arange(len(nodes)) - model.tree_starts[nodes["tree"]]
+    nodes["tree"] = trees
+    nodes["node"] = np.arange(len(nodes)) - model.tree_starts[trees]
     nodes["mode"] = np.where(is_split, "BRANCH_LT", "LEAF")
     for name, values in (
         ("feature", model.nodes.feature),
@@ -218,216 +379,32 @@ def _chain(split: np.void, codes: np.ndarray) -> np.ndarray:
     return chain
 
 
-_INT64 = np.iinfo(np.int64)
-
-
-class _Column(NamedTuple):
-    """A feature, the input that has its values, and in which of how many columns of it."""
-
-    feature: int
-    variable: Any
-    position: int
-    width: int
-    is_category: bool
-
-
-def add_features(graph: Graph, inputs: Sequence[Any], fitted: FittedModel) -> str:
-    """Add what makes one table of all features, shape (n_samples, n_features), of the inputs."""
-    pieces = []
-    for _, group in itertools.groupby(_columns(inputs, fitted), _piece_of):
-        columns = list(group)
-        first, values = columns[0], columns[0].variable.full_name
-        if len(columns) < first.width:
-            positions = graph.constant(np.array([column.position for column in columns]))
-            values = graph.add("Gather", values, positions, axis=1)
-        add = _add_codes if first.is_category else _add_numbers
-        pieces.append(add(graph, values, first, fitted))
-    return pieces[0] if len(pieces) == 1 else graph.add("Concat", *pieces, axis=1)
-
-
-def _piece_of(column: _Column) -> tuple[str, int]:
-    """Return what neighbouring columns have in common: numbers of one input stay together."""
-    return column.variable.full_name, column.feature if column.is_category else -1
-
-
-def _columns(inputs: Sequence[Any], fitted: FittedModel) -> list[_Column]:
-    """Return where each feature is; ValueError if the inputs are others than the model's."""
-    n_features = fitted.model.n_features
-    # of an only input the number need not be known
-    widths = [_width(variable) or (n_features if len(inputs) == 1 else 1) for variable in inputs]
-    if sum(widths) != n_features:
-        raise ValueError(
-            f"the inputs {_names(inputs)} have {sum(widths)} columns, and the model has "
-            f"{n_features} features: pass initial_types=sklboost.onnx.input_types(model), or rows "
-            "that the model predicts as X"
-        )
-    places = [
-        (variable, position, width)
-        for variable, width in zip(inputs, widths, strict=True)
-        for position in range(width)
-    ]
-    encodings = fitted.encodings or (Encoding(),) * n_features
-    for encoding, name in zip(encodings, fitted.feature_names, strict=True):
-        category_keys(encoding, name)  # refuses what a graph cannot read
-    return [
-        _Column(feature, *places[place], encodings[feature].kind == "category")
-        for feature, place in enumerate(_order(inputs, fitted))
-    ]
-
-
-def _width(variable: Any) -> int | None:
-    shape = variable.type.shape
-    return shape[1] if len(shape) == 2 else None
-
-
-def _order(inputs: Sequence[Any], fitted: FittedModel) -> Sequence[int]:
-    """Return the column of each feature: by name if the inputs are the columns of a frame."""
-    given, known = _names(inputs), fitted.feature_names
-    if len(given) < len(known) or not set(given) & set(known):
-        return range(len(known))
-    if sorted(given) != sorted(known):
-        raise ValueError(
-            f"the inputs are {given}, and the features of the model are {known}: give the inputs "
-            "these names, in any order, or none of them"
-        )
-    return [given.index(name) for name in known]
-
-
-def _names(inputs: Sequence[Any]) -> list[str]:
-    return [variable.raw_name for variable in inputs]
-
-
-# --- numbers
-
-
-def _add_numbers(graph: Graph, values: str, column: _Column, fitted: FittedModel) -> str:
-    kind, missing = column.variable.type, fitted.features.missing
-    if isinstance(kind, StringTensorType):
-        raise ValueError(
-            f"the input {column.variable.raw_name!r} is text, and the feature "
-            f"{fitted.feature_names[column.feature]!r} of the model holds numbers: pass "
-            "initial_types=sklboost.onnx.input_types(model), or encode the text in the pipeline"
-        )
-    if not isinstance(kind, DoubleTensorType):
-        values = graph.cast(values, np.float64)
-    if math.isnan(missing):
-        return values
-    # as NumPy compares float32 with a number of Python
-    marker = np.float64(np.float32(missing) if isinstance(kind, FloatTensorType) else missing)
-    is_missing = graph.add("Equal", values, graph.constant(marker))
-    return graph.add("Where", is_missing, graph.constant(np.float64(np.nan)), values)
-
-
-# --- categories
-
-
-def category_keys(encoding: Encoding, name: str) -> list[Any]:
-    """Return the categories of a feature as text or int, as graphs can look them up.
-
-    Raises
-    ------
-    ValueError
-        If they are neither all text nor all integers, or if the feature is of another kind than
-        numbers and categories.
-    """
-    if encoding.kind == "time" or len(encoding.ranks) > 0:
-        kind = "times" if encoding.kind == "time" else "integers beyond 2^53"
-        raise ValueError(
-            f"the feature {name!r} holds {kind}, which ONNX cannot compare: turn it into smaller "
-            "numbers, such as days since a date, before fit"
-        )
-    values = encoding.listed_categories
-    if encoding.is_of_text:
-        return values
-    is_whole = [  # NumPy's spans of time are integers, too
-        not isinstance(v, np.timedelta64)
-        and (isinstance(v, Integral) or (isinstance(v, float) and v.is_integer()))
-        for v in values
-    ]
-    if not all(is_whole) or not all(_INT64.min <= v <= _INT64.max for v in values):
-        strange = values[is_whole.index(False)] if False in is_whole else max(values, key=abs)
-        raise ValueError(
-            f"the feature {name!r} has the category {strange!r}: in ONNX all categories of a "
-            "feature are text, or all are integers of 64 bits; turn them into text before fit"
-        )
-    return [int(value) for value in values]
-
-
-def _add_own_codes(graph: Graph, numbers: str, encoding: Encoding) -> str:
-    """Add the rounding of numbers to codes: the last one for what is none, NaN for NaN."""
-    codes = graph.add("Floor", numbers)
-    last = graph.constant(np.float64(encoding.n_categories - 1))
-    is_below = graph.add("Less", codes, graph.constant(np.float64(0.0)))
-    is_none = graph.add("Or", is_below, graph.add("Greater", codes, last))
-    return graph.add("Where", is_none, last, codes)
-
-
-def _add_codes(graph: Graph, values: str, column: _Column, fitted: FittedModel) -> str:
-    """Add the look-up of a category's codes; unknown ones and missing values become NaN."""
-    assert fitted.encodings is not None
-    encoding, name = fitted.encodings[column.feature], fitted.feature_names[column.feature]
-    if encoding.is_coded:
-        return _add_own_codes(graph, _add_numbers(graph, values, column, fitted), encoding)
-    keys, kind = category_keys(encoding, name), column.variable.type
-    if not keys:  # the training has no value, so all are unknown
-        return graph.filled(values, np.nan)
-    if encoding.is_of_text != isinstance(kind, StringTensorType):
-        raise ValueError(
-            f"the input {column.variable.raw_name!r} is {type(kind).__name__}, and the categories "
-            f"of the feature {name!r} are {'text' if encoding.is_of_text else 'numbers'}: pass "
-            "initial_types=sklboost.onnx.input_types(model)"
-        )
-    codes = encoding.codes.astype(float).tolist()
-    tables: dict[str, Any] = dict(values_floats=codes, default_float=math.nan)
-    if encoding.is_of_text:
-        found = graph.add("LabelEncoder", values, keys_strings=keys, **tables)
-        return graph.cast(found, np.float64)
-    if not isinstance(kind, Int64TensorType) and any(abs(key) > LARGEST_EXACT for key in keys):
-        raise ValueError(
-            f"the feature {name!r} has categories beyond 2^53: declare the input "
-            f"{column.variable.raw_name!r} as Int64TensorType"
-        )
-    whole = graph.cast(values, np.int64)
-    found = graph.cast(graph.add("LabelEncoder", whole, keys_int64s=keys, **tables), np.float64)
-    if not isinstance(kind, FloatTensorType | DoubleTensorType):
-        return found
-    # 1.5 and NaN are no categories, whatever integer they become
-    is_whole = graph.add("Equal", graph.cast(whole, np.float64), graph.cast(values, np.float64))
-    return graph.add("Where", is_whole, found, graph.constant(np.float64(np.nan)))
-
+# --- predictions
 
 _LARGEST = 700.0  # the largest exponent of e, as in sklboost/objectives/domains.py
 _Formula = Callable[[Graph, str, FittedModel], str]
 
 
-def add_predictions(graph: Graph, scores: str, fitted: FittedModel) -> str:
-    """Add the predictions, of a classifier its probabilities."""
-    formula = _formula_of(fitted)
-    assert formula is not None  # it was asked for before
-    return formula(graph, scores, fitted)
+def prediction_formula(fitted: FittedModel) -> _Formula | None:
+    """Return what adds the predictions, of a classifier its probabilities, to a graph.
 
-
-def has_formula(fitted: FittedModel) -> bool:
-    """Whether predictions follow from raw scores by a formula that is known here."""
-    return _formula_of(fitted) is not None
-
-
-def _formula_of(fitted: FittedModel) -> _Formula | None:
+    None if the loss computes them by a method of its own, which is not known here.
+    """
     if fitted.targets.is_constant:
-        return _ones
+        return lambda graph, scores, fitted: graph.filled(scores, 1.0)
     method = fitted.targets.link(fitted.loss)
     return _FORMULAS.get(getattr(method, "__func__", method))
 
 
 def add_class_scores(graph: Graph, scores: str, fitted: FittedModel) -> str:
-    """Add raw scores as those of each class; of two classes they are each other's negative."""
+    """Add a raw score for each class; the scores of two classes are each other's negative."""
     if not _is_of_two_classes(fitted):
         return scores
     return graph.add("Concat", graph.add("Neg", scores), scores, axis=1)
 
 
 def add_labels(graph: Graph, scores: str, fitted: FittedModel, classes: np.ndarray) -> str:
-    """Add the most probable class of each row; of several labels 1 for those that are likely."""
+    """Add the most probable class of each row; of several labels 1 for each likely one."""
     if fitted.targets.task == "multilabel":
         return graph.cast(_is_positive(graph, scores), np.int64)
     if _is_of_two_classes(fitted):
@@ -442,15 +419,8 @@ def _is_of_two_classes(fitted: FittedModel) -> bool:
     return fitted.targets.task == "binary" and not fitted.targets.is_constant
 
 
-# --- the formulas
-
-
 def _is_positive(graph: Graph, scores: str) -> str:
     return graph.add("Greater", scores, graph.constant(0.0))
-
-
-def _sigmoid(graph: Graph, scores: str) -> str:
-    return graph.add("Sigmoid", scores)
 
 
 def _softmax(graph: Graph, scores: str) -> str:
@@ -465,7 +435,7 @@ def _exponentials(graph: Graph, scores: str) -> str:
 _LINKS: dict[str, Callable[[Graph, str], str]] = {
     IDENTITY: lambda graph, scores: scores,
     LOG: _exponentials,
-    LOG_ODDS: _sigmoid,
+    LOG_ODDS: lambda graph, scores: graph.add("Sigmoid", scores),
     SOFTMAX: _softmax,
 }
 
@@ -496,7 +466,7 @@ def _powers_less_one(graph: Graph, scores: str, fitted: FittedModel) -> str:
 
 
 def _one_vs_rest(graph: Graph, scores: str, fitted: FittedModel) -> str:
-    """Divide logistic probabilities by their sum; as logarithms, of which none rounds to 0."""
+    """Divide logistic probabilities by their sum: as logarithms, none of which rounds to 0."""
     # log(1 / (1 + e^-z)) = min(z, 0) - log(1 + e^-|z|); onnxruntime has no Softplus of float64
     decay = graph.add("Exp", graph.add("Neg", graph.add("Abs", scores)))
     rest = graph.add("Log", graph.add("Add", decay, graph.constant(1.0)))
@@ -513,11 +483,7 @@ def _two_steps(graph: Graph, scores: str, fitted: FittedModel) -> str:
     return graph.add("Concat", graph.add("Sub", graph.constant(1.0), is_one), is_one, axis=1)
 
 
-def _ones(graph: Graph, scores: str, fitted: FittedModel) -> str:
-    return graph.filled(scores, 1.0)
-
-
-# By the method that computes the same of arrays: a loss with a method of its own is not among them.
+# By the method that computes the same of arrays: losses with other methods are not here.
 _FORMULAS: dict[Any, _Formula] = {
     Loss.predictions: _by_link,
     Loss.probabilities: _class_probabilities,

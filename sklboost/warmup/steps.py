@@ -1,4 +1,4 @@
-"""What warmup runs: tiny fits and predictions that together need every kernel.
+"""The steps of a warm-up: tiny fits and predictions that together need every kernel.
 
 They need each in every version that a user's fit, prediction or inspection can need: for float32
 and float64 values, bins of one and of two bytes, categories, sparse values, each loss and metric.
@@ -87,7 +87,7 @@ def steps() -> Iterator[tuple[str, Callable[[], object]]]:
         ("more than 256 categories", X, categorical),
         ("categories, linear leaves", X % 7, categorical | linear),
     ]:
-        # codes of categories are float32, and float64 beside numbers that are
+        # codes of categories are float32, or float64 where another column has float64 numbers
         table = np.hstack([categories, X / 7])
         yield title, partial(_fit_and_predict, categories, one, **changes)
         yield f"{title}, float64", partial(_fit_and_predict, table, one, **changes)
@@ -144,7 +144,7 @@ class _HalfOfSquares(Loss):
 
 
 def _compile_metrics() -> None:
-    # the raw scores of several labels are those of two classes
+    # several labels have the same kernels as two classes
     formulas = dict.fromkeys(entry.of for task in METRICS for entry in METRICS[task])
     for formula, link in product(formulas, LINKS):
         if isinstance(formula, Formula) and can_read(formula, link):
@@ -187,7 +187,7 @@ def _add_up_cells() -> None:
 def _add_up_spreads(X: np.ndarray) -> None:
     with ThreadTeam(1) as team:
         matrix, _ = training_bins(team, X, np.empty(0), _BINS_OF_ONE_BYTE)
-    # a tree of one leaf, of which nothing is searched
+    # a tree of one leaf, without a split to search for
     smallest = {name: kind(1) for name, kind in get_type_hints(TreeParams).items()}
     workspace = allocate_workspace(matrix, TreeParams(**smallest), 1, 1)
     gradient, hessian = np.zeros((2, 1, len(X)), dtype=np.float32)

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.testing import assert_array_equal
 
 from sklboost.data.features import training_bins
-from sklboost.distributed.features import assemble
+from sklboost.distributed.features import ClusterBins, assemble
 from sklboost.engine.parallel import ThreadTeam
 from sklboost.estimators.input.arguments import FitArguments
 from sklboost.estimators.input.features import feature_settings
@@ -38,7 +38,7 @@ def cluster_bins(placed):
     parts = {}
     for blocks, *pieces in placed.values():
         done = [(future.result(), rows) for future, rows in pieces]
-        bins = assemble(blocks, *done)
+        bins = assemble(*done)
         assert bins.flags.c_contiguous
         starts = np.arange(len(blocks)) * 4096
         for block, start in zip(blocks, starts, strict=True):
@@ -49,7 +49,7 @@ def cluster_bins(placed):
 
 def assert_same(cluster, rows, local_rows, max_bin=256):
     matrix, cuts = local_bins(local_rows, max_bin)
-    found = rows.X.binned(rows.weight, max_bin)
+    found = ClusterBins(rows.X, rows.weight, max_bin)
     for ours, theirs in zip(found.cuts, cuts, strict=True):
         assert_array_equal(ours.view(np.int64), theirs.view(np.int64))
     assert_array_equal(found.has_missing, matrix.has_missing)

@@ -7,6 +7,7 @@ import numpy as np
 from sklboost.data.features import training_bins
 from sklboost.distributed.messages import ThreadPeers
 from sklboost.distributed.training import ClusterRounds, rows_of
+from sklboost.distributed.worker_group import LostWorkersError
 from sklboost.engine.parallel import ThreadTeam
 from sklboost.estimators.fit import fitting
 from sklboost.estimators.fit.fitting import Bins
@@ -14,11 +15,7 @@ from sklboost.tree.core.machines import BLOCK_ROWS
 from tests.tree.growth import NO_WEIGHT
 
 
-class LostThreadError(Exception):
-    """A machine was lost."""
-
-
-class ThreadCrew:
+class ThreadGroup:
     """Machines that are threads; `lose_at` are the calls, counted from 0, at which one is lost."""
 
     def __init__(self, n_machines, n_threads=1, lose_at=()):
@@ -31,17 +28,17 @@ class ThreadCrew:
     def start(self, make, arguments):
         self._peers = peers = ThreadPeers.make(len(arguments))
         given = list(arguments.values())
-        self._machines = self._at_once(lambda rank: make(peers[rank], *given[rank]), len(given))
+        self._members = self._at_once(lambda rank: make(peers[rank], *given[rank]), len(given))
 
     def call(self, method, *arguments):
         self._n_calls += 1
-        machines = self._machines
+        machines = self._members
         results = self._at_once(
             lambda rank: getattr(machines[rank], method)(*arguments), len(machines)
         )
         if self._n_calls - 1 in self._lose_at:
             self.names = dict(list(self.names.items())[1:] or self.names)
-            raise LostThreadError
+            raise LostWorkersError([], "a thread was lost")
         return results
 
     def traffic(self):
@@ -51,7 +48,7 @@ class ThreadCrew:
         ]
 
     def stop(self):
-        self._machines = []
+        self._members = []
 
     def _at_once(self, do, size):
         results, errors = [None] * size, []
@@ -91,14 +88,14 @@ class LocalBins:
         }
 
 
-def on_machines(monkeypatch, crew, binned):
-    """Let trainings from now on be those of a crew, on rows that were binned."""
+def on_machines(monkeypatch, group, binned):
+    """Let trainings from now on be those of a group, on rows that were binned."""
     made = []
     with ThreadTeam(1) as team:
         bins = Bins(*training_bins(team, binned, NO_WEIGHT, binned.max_bin))
 
     def make_grower(team, task, limits):
-        made.append(ClusterRounds(crew, LocalBins(binned), LostThreadError, team, task, limits))
+        made.append(ClusterRounds(group, LocalBins(binned), team, task, limits))
         return made[-1]
 
     monkeypatch.setattr(fitting, "bin_rows", lambda *_: bins._replace(make_grower=make_grower))

@@ -11,10 +11,10 @@ import pytest
 
 from sklboost import TrainingCallback, XGBRegressorLite
 from sklboost.distributed import training
-from sklboost.distributed.crew import Crew, LostWorkersError
+from sklboost.distributed.worker_group import LostWorkersError, WorkerGroup
 from tests.conftest import ROOT
-from tests.distributed.crews import open_crew, wait_until
 from tests.distributed.machines import assert_same_model
+from tests.distributed.worker_groups import open_group, wait_until
 
 N_ROWS = 20_000
 X = np.random.default_rng(0).normal(size=(N_ROWS, 4)).round(2)
@@ -23,8 +23,8 @@ Y = X[:, 0] + np.sin(3 * X[:, 1])
 
 @pytest.fixture(scope="module")
 def cluster():
-    with open_crew(3, processes=True) as crew:
-        yield crew._client
+    with open_group(3, processes=True) as group:
+        yield group._client
 
 
 @pytest.fixture
@@ -69,8 +69,8 @@ def test_workers_are_killed_after_some_rounds(client, alone, rounds, n_workers):
 
 
 def test_a_worker_that_leaves_in_peace(alone):
-    with open_crew(2) as crew:
-        client = crew._client
+    with open_group(2) as group:
+        client = group._client
 
         def retire():
             client.retire_workers([next(iter(client.ncores()))])
@@ -85,7 +85,7 @@ def test_workers_that_are_lost_again_and_again_end_the_fit(client, monkeypatch):
     def start_and_kill(self):
         start(self)
         n_starts.append(1)
-        address = self._crew._machines[0].address
+        address = self._group._members[0].address
         os.kill(client.run(os.getpid, workers=[address])[address], signal.SIGKILL)
 
     monkeypatch.setattr(training.ClusterRounds, "_start", start_and_kill)
@@ -96,9 +96,9 @@ def test_workers_that_are_lost_again_and_again_end_the_fit(client, monkeypatch):
 
 
 def test_a_cluster_without_workers_ends_the_fit(monkeypatch):
-    monkeypatch.setattr(Crew, "absence", 0.3)
-    with open_crew(1) as crew:
-        client = crew._client
+    monkeypatch.setattr(WorkerGroup, "absence", 0.3)
+    with open_group(1) as group:
+        client = group._client
 
         def lose_all():
             client.cluster.scale(0)

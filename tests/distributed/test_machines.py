@@ -17,11 +17,11 @@ from sklboost import (
 from sklboost.data.features import training_bins
 from sklboost.distributed.exchange import Exchange
 from sklboost.distributed.messages import LostPeerError, StoppedError, ThreadPeers
+from sklboost.distributed.worker_group import LostWorkersError
 from sklboost.engine.parallel import ThreadTeam
 from sklboost.tree.core.machines import BLOCK_ROWS, SPLITS
 from tests.distributed.machines import (
-    LostThreadError,
-    ThreadCrew,
+    ThreadGroup,
     assert_same_model,
     on_machines,
 )
@@ -41,13 +41,13 @@ def make_rows(n_rows=N_ROWS, n_features=6, seed=0):
 X, Y = make_rows()
 
 
-def fit_both(monkeypatch, model, X, y, crew, **arguments):
-    """Fit on one machine and on a crew; return both estimators and the rounds of the crew."""
+def fit_both(monkeypatch, model, X, y, group, **arguments):
+    """Fit on one machine and on a group; return both estimators and the rounds of the group."""
     categories = arguments.pop("categories", "from_dtype")
     B = bin_features(X, max_bin=model.max_bin, categorical_features=categories)
     one = model.fit(B, y, **arguments)
     with monkeypatch.context() as patch:
-        made = on_machines(patch, crew, B)
+        made = on_machines(patch, group, B)
         other = clone(model).fit(B, y, **arguments)
     (rounds,) = made
     return one, other, rounds
@@ -80,8 +80,8 @@ SETTINGS = {
 def test_any_number_of_machines_grows_the_same_trees(monkeypatch, name):
     model = XGBRegressorLite(n_estimators=4, random_state=3, **SETTINGS[name])
     for n_machines, n_threads in [(2, 2), *[(5, 1)] * (name in ("plain", "lossguide"))]:
-        crew = ThreadCrew(n_machines, n_threads)
-        one, other, rounds = fit_both(monkeypatch, model, X, Y, crew)
+        group = ThreadGroup(n_machines, n_threads)
+        one, other, rounds = fit_both(monkeypatch, model, X, Y, group)
         assert_same_model(one, other)
         assert one.fit_report_.traffic == {}
         assert other.fit_report_.traffic == rounds.traffic
@@ -116,8 +116,8 @@ def test_other_estimators_targets_and_weights(monkeypatch, name):
     if name == "weights far from one":
         y, weight = classes_of(y, 2), np.random.default_rng(0).exponential(size=N_ROWS) * 1e6
         arguments = dict(sample_weight=weight)
-    crew = ThreadCrew(n_machines)
-    assert_same_model(*fit_both(monkeypatch, OTHERS[name], X, y, crew, **arguments)[:2])
+    group = ThreadGroup(n_machines)
+    assert_same_model(*fit_both(monkeypatch, OTHERS[name], X, y, group, **arguments)[:2])
 
 
 @pytest.mark.parametrize(
@@ -130,7 +130,7 @@ def test_categories(monkeypatch, weighted, strategy):
     weight = np.random.default_rng(2).exponential(size=N_ROWS) if weighted else None
     model = XGBClassifierLite(n_estimators=3, multi_strategy=strategy, max_cat_to_onehot=20)
     arguments = dict(sample_weight=weight, categories=[1, 2])
-    one, other, _ = fit_both(monkeypatch, model, X, y, ThreadCrew(3), **arguments)
+    one, other, _ = fit_both(monkeypatch, model, X, y, ThreadGroup(3), **arguments)
     assert_same_model(one, other)
     assert (one.model_.nodes.feature == 2).any()
     np.testing.assert_array_equal(one.predict_proba(X), other.predict_proba(X))
@@ -142,7 +142,7 @@ def test_there_is_room_for_some_of_the_parallel_trees_of_a_round(monkeypatch):
     model = XGBRegressorLite(
         n_estimators=2, num_parallel_tree=5, subsample=0.5, random_state=0, keep_pruned=True
     )
-    one, other, rounds = fit_both(monkeypatch, model, X, Y, ThreadCrew(2), **arguments)
+    one, other, rounds = fit_both(monkeypatch, model, X, Y, ThreadGroup(2), **arguments)
     assert len(rounds.grown.n_pruned) == 2
     assert_same_model(one, other)
     assert one.evals_result_ == other.evals_result_
@@ -152,7 +152,7 @@ def test_there_is_room_for_some_of_the_parallel_trees_of_a_round(monkeypatch):
 def test_one_block_of_rows_is_on_one_machine(monkeypatch):
     X, y = make_rows(3000)
     model = XGBRegressorLite(n_estimators=5, subsample=0.5, random_state=0)
-    one, other, rounds = fit_both(monkeypatch, model, X, y, ThreadCrew(3))
+    one, other, rounds = fit_both(monkeypatch, model, X, y, ThreadGroup(3))
     assert_same_model(one, other)
     assert rounds.traffic == {"blocks": (0, 0)}
 
@@ -173,7 +173,7 @@ def test_the_training_loss_is_that_of_all_rows(monkeypatch, lose_at):
     B = bin_features(X)
     here, there = Losses(), Losses()
     XGBRegressorLite(n_estimators=3, callbacks=[here]).fit(B, Y)
-    on_machines(monkeypatch, ThreadCrew(3, lose_at=lose_at), B)
+    on_machines(monkeypatch, ThreadGroup(3, lose_at=lose_at), B)
     XGBRegressorLite(n_estimators=3, callbacks=[there]).fit(B, Y)
     assert here.values == there.values
     assert here.values[3] < here.values[0]
@@ -184,20 +184,20 @@ def test_a_training_that_is_over_starts_no_machines(monkeypatch):
         def before_training(self, training):
             self.training = training
 
-    keeper, crew = Keeper(), ThreadCrew(2)
-    on_machines(monkeypatch, crew, bin_features(X))
+    keeper, group = Keeper(), ThreadGroup(2)
+    on_machines(monkeypatch, group, bin_features(X))
     XGBRegressorLite(n_estimators=2, callbacks=[keeper]).fit(bin_features(X), Y)
     with pytest.raises(RuntimeError, match="the training is over"):
         keeper.training.training_loss()
-    assert crew._machines == []
+    assert group._members == []
 
 
 def test_lost_machines_are_replaced(monkeypatch):
     model = XGBRegressorLite(n_estimators=6, subsample=0.7, random_state=0, verbose=0)
-    crew = ThreadCrew(4, lose_at=[1, 2, 4])
+    group = ThreadGroup(4, lose_at=[1, 2, 4])
     every_round = dict(X_val=X[:100], y_val=Y[:100])
-    one, other, _ = fit_both(monkeypatch, model, X, Y, crew, **every_round)
-    assert len(crew.names) < 4
+    one, other, _ = fit_both(monkeypatch, model, X, Y, group, **every_round)
+    assert len(group.names) < 4
     assert_same_model(one, other)
     assert one.evals_result_ == other.evals_result_
 
@@ -207,46 +207,49 @@ def test_messages_do_not_grow_with_rows(monkeypatch):
     for n_rows in (N_ROWS, 3 * N_ROWS):
         X, y = make_rows(n_rows)
         model = XGBRegressorLite(n_estimators=4, max_depth=4)
-        _, _, rounds = fit_both(monkeypatch, model, X, y, ThreadCrew(2))
+        _, _, rounds = fit_both(monkeypatch, model, X, y, ThreadGroup(2))
         counts.append({name: n for name, (n, _) in rounds.traffic.items()})
     assert counts[0] == counts[1] == {"blocks": 2, "scales": 8, "histograms": 32, "splits": 32}
 
 
 def test_a_failed_exchange_ends_the_training(monkeypatch):
     B = bin_features(X)
-    crew = ThreadCrew(2)
-    on_machines(monkeypatch, crew, B)
-    begun = crew.start
+    group = ThreadGroup(2)
+    on_machines(monkeypatch, group, B)
+    begun = group.start
 
     def start_and_stop(make, arguments):
         begun(make, arguments)
-        crew._peers[0].stop()
+        group._peers[0].stop()
 
-    monkeypatch.setattr(crew, "start", start_and_stop)
+    monkeypatch.setattr(group, "start", start_and_stop)
     with pytest.raises((StoppedError, LostPeerError)):
         XGBRegressorLite(n_estimators=5).fit(B, Y)
 
 
 def test_all_that_may_be_large_is_sent_as_arrays(monkeypatch):
-    class WatchingCrew(ThreadCrew):
+    class WatchingGroup(ThreadGroup):
         def start(self, make, arguments):
-            for pickled_work, n_threads, *arrays, _bins in arguments.values():
+            for pickled_work, n_threads, arrays, blocks, _bins in arguments.values():
                 assert n_threads == 1
-                assert all(isinstance(array, np.ndarray) for array in (pickled_work, *arrays))
+                sent = (pickled_work, *arrays, blocks)
+                assert all(isinstance(array, np.ndarray) for array in sent)
             super().start(make, arguments)
 
     model = XGBRegressorLite(n_estimators=1)
-    assert_same_model(*fit_both(monkeypatch, model, X, Y, WatchingCrew(2))[:2])
+    assert_same_model(*fit_both(monkeypatch, model, X, Y, WatchingGroup(2))[:2])
 
 
-@pytest.mark.parametrize("error", [LostThreadError, ConnectionError("lost the scheduler")])
+@pytest.mark.parametrize(
+    "error", [LostWorkersError([], "lost"), ConnectionError("lost the scheduler")]
+)
 def test_a_finished_model_is_kept_where_its_traffic_is_not_told(monkeypatch, error):
-    class SilentCrew(ThreadCrew):
+    class SilentGroup(ThreadGroup):
         def traffic(self):
             raise error
 
     model = XGBRegressorLite(n_estimators=2)
-    one, other, rounds = fit_both(monkeypatch, model, X, Y, SilentCrew(2))
+    one, other, rounds = fit_both(monkeypatch, model, X, Y, SilentGroup(2))
     assert_same_model(one, other)
     assert rounds.traffic == {}
 
@@ -276,4 +279,4 @@ def test_memory_is_free_when_machines_are_no_more(fails):
 def test_kernels_that_are_not_compiled(monkeypatch):
     X, y = make_rows(4200, n_features=2)
     model = XGBRegressorLite(n_estimators=1, max_depth=2)
-    assert_same_model(*fit_both(monkeypatch, model, X, y, ThreadCrew(2))[:2])
+    assert_same_model(*fit_both(monkeypatch, model, X, y, ThreadGroup(2))[:2])

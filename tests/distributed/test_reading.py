@@ -13,8 +13,8 @@ from numpy.testing import assert_array_equal
 from scipy.sparse import csr_array
 
 from sklboost.data.row_hashes import hash_rows
-from sklboost.distributed.crew import LostSchedulerError
-from sklboost.distributed.features import Segment, assign_blocks
+from sklboost.distributed.features import ClusterBins, Segment, assign_blocks
+from sklboost.distributed.worker_group import LostSchedulerError
 from tests.distributed.fit_reading import assert_same, cluster_bins, local_bins, read
 
 N_ROWS = 20_000
@@ -106,7 +106,7 @@ def test_blocks_are_divided_evenly_and_stay_where_they_are(cluster, table):
     assert_array_equal(one[workers[0]][0], np.arange(5))
     assert cluster_bins(one).shape == table.shape
     few, _ = read(da.from_array(table[:4096], chunks=(100, 4)))
-    assert len(few.X.binned(few.weight, 256).place(workers)) == 1
+    assert len(ClusterBins(few.X, few.weight, 256).place(workers)) == 1
 
 
 @pytest.mark.parametrize("n_workers", [1, 2, 3, 5])
@@ -128,7 +128,7 @@ def test_owners_have_about_the_same_load(n_workers, n_blocks):
 
 def test_bins_are_released_with_what_place_returned(cluster, table):
     rows, _ = read(da.from_array(table, chunks=(3000, 4)))
-    placed = rows.X.binned(rows.weight, 256).place(list(cluster.scheduler_info()["workers"]))
+    placed = ClusterBins(rows.X, rows.weight, 256).place(list(cluster.scheduler_info()["workers"]))
     futures = [future for _, *pieces in placed.values() for future, _ in pieces]
     distributed.wait(futures)
     keys = {future.key for future in futures}
@@ -274,7 +274,7 @@ def test_a_cluster_without_workers(monkeypatch):
 def test_in_a_task_of_the_only_worker(table):
     def read_there():
         rows, _ = read(da.from_array(table, chunks=(9000, 4)))
-        cuts = rows.X.binned(rows.weight, 256).cuts.cuts
+        cuts = ClusterBins(rows.X, rows.weight, 256).cuts.cuts
         distributed.get_client().close()  # the worker's own
         return cuts
 

@@ -7,7 +7,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sklboost import XGBClassifierLite, XGBRegressorLite, XGBRFClassifierLite, XGBRFRegressorLite
+from sklboost import (
+    XGBClassifierLite,
+    XGBRankerLite,
+    XGBRegressorLite,
+    XGBRFClassifierLite,
+    XGBRFRegressorLite,
+    XGBSurvivalLite,
+)
 from sklboost.estimators.parameters.boosters import Parameters
 from sklboost.estimators.parameters.docstrings import SHARED, documented
 
@@ -65,3 +72,12 @@ def test_methods_and_attributes_have_their_shared_texts():
             assert not set(lines) & set(SHARED), thing  # a name without its text
             used |= {name for name, (kind, _) in SHARED.items() if f"{name} : {kind}" in lines}
     assert used == set(SHARED)
+
+
+@pytest.mark.parametrize("estimator", [XGBRankerLite, XGBSurvivalLite])
+def test_an_overriding_method_shares_the_entries_of_names_alone(estimator):
+    own, shared = (section(each.fit, "Parameters") for each in (estimator, XGBRegressorLite))
+    same = {name for name in own.keys() & shared.keys() if own[name] == shared[name]}
+    assert own.keys() & shared.keys() - same == {"y", "sample_weight"}
+    assert {"qid", "strata"} & own.keys()
+    assert "KeyboardInterrupt\n    At Ctrl-C" in estimator.fit.__doc__

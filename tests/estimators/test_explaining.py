@@ -267,7 +267,7 @@ def test_missing_values():
         ("penalties", "moved towards 0 by alpha: T = max(G - α, 0) + min(G + α, 0)"),
         ("short steps", "within ±Δ (max_delta_step, or the loss's own limit): w = max(-Δ, min(w"),
         ("rare class", "(max_delta_step, or the loss's own limit): w_L = max(-Δ, min(w_L, Δ))"),
-        ("leaning on parents", "towards that of the node above: w_L = s · w_L + (1 - s) · w_above"),
+        ("leaning on parents", "towards the output above: w_L = s · w_L + (1 - s) · w_above"),
         ("median", "renewed: the median of its rows' residuals: w = "),
         ("quantiles", "renewed: the 0.1 quantile of its rows' residuals"),
         ("quantiles", "Tree 0 of alpha 0.1, node"),

@@ -495,7 +495,7 @@ def loss_document(loss: Loss, targets: Targets) -> dict[str, Any]:
         If it is one that a user has written.
     """
     name = loss.parameter if isinstance(loss, RowLoss) else ""
-    # of each target the same values, those of all targets side by side
+    # each target has the same values, and all targets are side by side
     parameters = {name: loss.parameters[:: targets.size].tolist()} if name else {**loss.made_of}
     document = {"objective": loss.name, "parameters": parameters}
     made = _make(loss.name, targets, parameters)

@@ -34,7 +34,7 @@ from sklboost.objectives.registry import is_built_in
 def model_info(fitted: FittedModel) -> ModelInfo:
     """Return what the features and raw scores of a fitted estimator mean.
 
-    Parameters are read off the model: those of the estimator may have changed since.
+    Parameters are read off the model: the estimator's may have changed since.
     """
     model, loss, targets = fitted.model, fitted.loss, fitted.targets
     settings = model.params_of(0)
@@ -64,7 +64,7 @@ def model_info(fitted: FittedModel) -> ModelInfo:
     )
 
 
-# What predictions and their derivations depend on.
+# Parameters on which predictions and their derivations depend.
 _NEEDED = {
     *names_of(Parameters, "preset", "focal_gamma"),
     *("multi_strategy", "missing", "reg_lambda", "reg_alpha"),
@@ -136,7 +136,7 @@ def make_estimator(
 
 
 def _allowed(kind: type, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the parameters without those of the training alone that our rules do not allow."""
+    """Return the parameters; those for training alone that our rules do not allow are left out."""
     allowed = {}
     for name, value in given.items():
         try:
@@ -175,7 +175,7 @@ def estimator_of(theirs: Any, kinds: Mapping[bool, type]) -> Any:
         if len(classes) != len(info.classes):
             raise ModelFileError(
                 f"{name}: trained on {len(classes)} class(es), with {len(info.classes)} in its "
-                "objective: its probabilities are not those of classes"
+                "objective: its probabilities do not belong to classes"
             )
         info = info._replace(classes=classes)
     taken = {}

@@ -82,7 +82,7 @@ def resolve_metrics(eval_metric: Any, targets: Targets, loss: Loss, *, start: Ro
 
 
 class _Outputs(NamedTuple):
-    """What turns targets and raw scores into what users know."""
+    """Turns targets and raw scores into labels and predictions, as users know them."""
 
     targets: Targets
     loss: Loss

@@ -248,7 +248,7 @@ def boost(
     raw_score = _raw_scores(rows, base_score, continued)
     first_score = rows.margin.T
     if continued is not None:
-        # rounds of the same loss are those of one training, which started from the margins
+        # rounds of the same loss belong to one training, which started from the margins
         is_same = np.array_equal(loss.parameters, continued.loss.parameters)
         first_score = first_score if is_same and loss.name == continued.loss.name else raw_score
     # leaves that are quantiles of residuals read float64
@@ -365,7 +365,7 @@ class FitReport:
     n_features : int
         Columns of `X`.
     n_bins : int
-        Bins of all features together, those of missing values included.
+        Bins of all features together, including bins of missing values.
     constant_features : list of str
         Names of features with the same value, or missing, in every row of `n_samples`; ``f0``,
         ``f1``, ... where `X` had no names. No tree can use them.

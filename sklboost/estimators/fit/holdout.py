@@ -75,7 +75,7 @@ def divide(
 ) -> Iterator[np.ndarray]:
     """Yield for each fold which rows it holds out; bool, shape (n_samples,).
 
-    Every row is held out once, but for the last ones of :func:`order_to_hold_out`.
+    Every row is held out once, except the last ones of :func:`order_to_hold_out`.
     """
     places = order_to_hold_out(rows, how=how, parts=parts, seed=seed)
     folds = np.floor(places * (n_folds * (1.0 + _ROUNDING)))
@@ -90,7 +90,7 @@ def order_to_hold_out(rows: Rows, *, how: str, parts: np.ndarray | None, seed: i
     behind it. The place of the last one, of each part, is infinite: it is never held out.
 
     Rows have targets as the loss has them, and the user's weights: a row is held out whole, with
-    its weight, whatever that is. `parts` are numbers, such as those of classes. The seed decides on
+    its weight, whatever that is. `parts` are numbers, such as codes of classes. The seed decides on
     the order if that is random. ValueError for groups that do not fit.
     """
     y, weight, n_rows = rows.y, rows.weight, len(rows.y)
@@ -106,7 +106,11 @@ def order_to_hold_out(rows: Rows, *, how: str, parts: np.ndarray | None, seed: i
     hashes = hash_rows(rows.X, y, seed)
     tell_copies_apart(hashes, weight)
     places = np.empty(n_rows)
-    for part in [np.arange(n_rows)] if parts is None else _of_each(parts):
+    rows_of_parts = [np.arange(n_rows)]
+    if parts is not None:
+        order = np.argsort(parts, kind="stable")
+        rows_of_parts = np.split(order, np.flatnonzero(np.diff(parts[order])) + 1)
+    for part in rows_of_parts:
         places[part] = _shares_before(hashes[part], weight[part] if len(weight) else weight)
     return places
 
@@ -142,9 +146,3 @@ def _hash_of_label(label: Any, seed: int) -> bytes:
         label = int(label)  # type: ignore[arg-type]  # 0 and 0.0 are one label
     # not hash(), which differs from one Python process to the next
     return hashlib.blake2b(f"{seed} {label!r}".encode(), digest_size=16).digest()
-
-
-def _of_each(parts: np.ndarray) -> list[np.ndarray]:
-    """Return the rows of each part."""
-    order = np.argsort(parts, kind="stable")
-    return np.split(order, np.flatnonzero(np.diff(parts[order])) + 1)

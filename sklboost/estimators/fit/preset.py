@@ -99,7 +99,7 @@ class Stage(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """What is chosen without trials, and what by trials, in this order."""
+    """The parameters that are chosen without trials, then those found by trials, in order."""
 
     start: Mapping[str, Choice]
     stages: Sequence[Stage]
@@ -390,7 +390,7 @@ def _binned(data: FitTask) -> Any:
 
 
 class Comparison:
-    """What trials have come to so far; `is_shown`: the user is shown each choice."""
+    """The results of trials so far; `is_shown`: the user is shown each choice."""
 
     def __init__(self, is_shown: bool) -> None:
         self._is_shown = is_shown
@@ -456,7 +456,7 @@ def _comparison(stage: Stage, outcomes: Mapping[Any, Outcome], best: Any) -> str
 
 # --- steps
 
-# Up to so many raw scores of training rows, the steps of the fit are so much smaller than those of
+# Up to so many raw scores of training rows, the steps of the fit are so much smaller than in
 # the trials, and its rounds so many times as many.
 _FINER_STEPS = ((50_000, 4), (500_000, 2), (np.inf, 1))
 # Of what is left of it, for the rounds of the fit: it has more rows than a trial.
@@ -487,7 +487,7 @@ def _steps(task: FitTask, outcome: Outcome, n_scores: int) -> dict[str, Choice]:
         rate = min(_LARGEST_RATE, rate * n_rounds / min(task.n_rounds, in_time))  # type: ignore[operator]
         chosen = {"learning_rate": Choice(rate, best)}
     else:
-        # how much smaller the steps are than those of the trials; larger for want of time
+        # how much smaller the steps are than in the trials; larger for want of time
         finer: float = next(finer for most, finer in _FINER_STEPS if n_scores <= most)
         share = min(finer, in_time / n_rounds)
         finer = int(share) if share >= 1.0 else max(share, _TRIAL_RATE / _LARGEST_RATE)

@@ -68,7 +68,7 @@ class Clock:
 
 
 class FitTask(NamedTuple):
-    """What a fit is to do: all that was given, checked."""
+    """The task of a fit: all that was given, checked."""
 
     parameters: Parameters  # of a classifier, ClassifierParameters, and so on
     is_forest: bool  # whether there is one round, of `n_estimators` trees
@@ -87,7 +87,7 @@ class FitTask(NamedTuple):
     validation: dict[str, Rows]  # to be scored after every round, by name
     # to be trained on once the best number of rounds is known, if that is asked for
     everything: Rows
-    all_targets: Targets  # those of these rows
+    all_targets: Targets  # of these rows
     free: frozenset[str] = frozenset()  # parameters that a preset may choose
     chosen: "ChosenParams | None" = None  # what it has chosen; None: there is none
     # known once parameters are chosen: the numbers of the rounds to do
@@ -97,7 +97,7 @@ class FitTask(NamedTuple):
 
     @property
     def n_rounds(self) -> int:
-        """Rounds to do, those of a warm start included."""
+        """Rounds to do, including the rounds of a warm start."""
         return rounds_and_trees(self.parameters, self.is_forest)[0]
 
     @property
@@ -190,7 +190,7 @@ def _read_data(
 ) -> dict[str, Any]:
     """Check the data of a fit, and what does not go with it; return fields of the task, by name.
 
-    `name` is that of the model that is continued.
+    `name` names the model that is continued.
     """
     encodings = None
     if continued is not None:  # the same values become the same numbers
@@ -246,7 +246,7 @@ def _read_data(
 def _check_continued(
     continued: FittedModel, name: str, features: FittedFeatures, targets: Targets, loss: Loss
 ) -> None:
-    """Raise ValueError unless features, classes and outputs are those of the continued model."""
+    """Raise ValueError unless the continued model has the same features, classes and outputs."""
     before = continued.features
     if before.n_features != features.n_features:
         raise ValueError(
@@ -421,7 +421,7 @@ def _check_combination(task: FitTask) -> None:
     before = model.params_of(0)
     if before.num_parallel_tree != n_parallel_trees:
         raise ValueError(
-            f"a round would have {n_parallel_trees} parallel trees, but those of {name} "
+            f"a round would have {n_parallel_trees} parallel trees, but the rounds of {name} "
             f"have {before.num_parallel_tree}: continue with "
             f"num_parallel_tree={before.num_parallel_tree}"
         )
@@ -436,7 +436,7 @@ def _check_combination(task: FitTask) -> None:
 def _hold_out(task: FitTask) -> FitTask:
     """Divide the rows among training and validation, and repeat those that are drawn one by one.
 
-    Both go by the user's weights, before those of the classes are multiplied in: weights weigh the
+    Both go by the user's weights, before class weights are multiplied in: weights weigh the
     rows, and a row is on one side only.
     """
     parameters, continued = task.parameters, task.continued

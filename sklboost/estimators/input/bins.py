@@ -278,7 +278,7 @@ def _checked_settings(
     return settings
 
 
-def bin_checked(  # noqa: PLR0913, the arguments of two functions of users
+def bin_checked(
     X: Values,
     weight: np.ndarray,
     settings: FeatureSettings,

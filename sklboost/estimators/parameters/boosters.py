@@ -1,4 +1,4 @@
-"""The parameters of all estimators, in the order of their signatures, and those of classifiers.
+"""The parameters of all estimators, in the order of their signatures, and of classifiers.
 
 Each is a field with a default, a rule that `fit` checks and the text of the docstrings, see
 ``rules.py``. The parameters of other kinds of estimators are in ``kinds.py``.
@@ -375,7 +375,7 @@ class Parameters:
         default=0.0,
         rule=number(0),
         text="""
-        Maximum leaf weight in absolute value, before the learning rate. 0: no limit but that of the
+        Maximum leaf weight in absolute value, before the learning rate. 0: no limit except the
         loss: 10 for log losses, 2 for Poisson, gamma and Tweedie.
         """,
     )
@@ -410,7 +410,7 @@ class Parameters:
         default=0.0,
         rule=number(0),
         text="""
-        Smoothing of leaf weights towards those of their parents: ``s w + (1 - s) w_parent`` with
+        Smoothing of leaf weights towards their parents': ``s w + (1 - s) w_parent`` with
         ``s = H / (H + path_smooth)``, as in LightGBM, but with the cover H in place of the number
         of rows. 0: no smoothing.
         """,
@@ -461,9 +461,9 @@ class Parameters:
         rule=number(0),
         text="""
         Least smoothing of categories. They are ordered by ``G / (H + cat_smooth)``; and a split on
-        more than three of them is judged by their means moved towards that of all, the more the
-        smaller H is and the more of what they differ in is noise: by ``k / (H + k)``, where k is
-        estimated in each node and at least `cat_smooth`. 0: no smoothing.
+        more than three of them is judged by their means moved towards the overall mean, the more
+        the smaller H is and the more of what they differ in is noise: by ``k / (H + k)``, where k
+        is estimated in each node and at least `cat_smooth`. 0: no smoothing.
         """,
     )
     multi_strategy: str | None = parameter(

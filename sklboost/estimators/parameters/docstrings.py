@@ -1,11 +1,13 @@
 """Docstrings of the estimators, completed when they are imported.
 
-The docstring of an estimator gets its parameters from their fields. What several docstrings have in
-common is written once, in :data:`SHARED`: there they have the name alone, on a line of its own.
+The docstring of an estimator gets its parameters from their fields. A parameter or an attribute of
+several docstrings is described once, in :data:`SHARED`, or where the method is first defined; the
+others have its name alone, on a line of its own.
 """
 
 import functools
 import inspect
+import re
 import textwrap
 from collections.abc import Callable
 from dataclasses import MISSING, Field, fields
@@ -14,6 +16,8 @@ from typing import Any, Literal, TypeVar, dataclass_transform
 from sklboost.estimators.parameters.rules import none_is_default, parameter, unused
 
 Class = TypeVar("Class", bound=type[Any])
+# An entry of a section: a line that begins with a name, and indented ones.
+_ENTRIES = re.compile(r"^(\w+)\b.*(?:\n .*)+", re.MULTILINE)
 
 # Name of an attribute, or of a parameter of methods -> type and text.
 SHARED = {
@@ -67,7 +71,7 @@ SHARED = {
     "X": ("array-like of shape (n_samples, n_features)", "Rows, in any form that `fit` takes."),
     "base_margin": (
         "array-like of shape (n_samples,) or (n_samples, n_outputs), optional",
-        "Raw scores to start from, in place of those the model started from.",
+        "Raw scores to start from, in place of the scores that the training started from.",
     ),
     "iteration_range": (
         "tuple of int, optional",
@@ -118,7 +122,7 @@ def documented(*, init: Literal[False]) -> Callable[[Class], Class]:
     """Decorate an estimator: add its parameters to its docstring, and complete the methods.
 
     To editors that read the source it is a dataclass without a constructor of its own, so they show
-    that of its parameters; jedi looks no further than a decorator.
+    the constructor of its parameters; jedi looks no further than a decorator.
     """
 
     def complete(estimator: Class) -> Class:
@@ -134,17 +138,28 @@ def documented(*, init: Literal[False]) -> Callable[[Class], Class]:
 
 def methods_documented(cls: Class) -> Class:
     """Decorate a class: complete the docstrings of its methods."""
-    for method in filter(inspect.isfunction, vars(cls).values()):
-        if method.__doc__ is not None:
-            method.__doc__ = _completed(method.__doc__)
+    ours = [base for base in cls.__mro__[1:] if base.__module__.startswith("sklboost.")]
+    for name, method in vars(cls).items():
+        if inspect.isfunction(method) and method.__doc__ is not None:
+            overridden = next((vars(base)[name] for base in ours if name in vars(base)), None)
+            method.__doc__ = _completed(method.__doc__, getattr(overridden, "__doc__", None) or "")
     return cls
 
 
-def _completed(docstring: str) -> str:
-    """Replace lines that are one of the shared names alone by the whole entry."""
+def _completed(docstring: str, overridden: str = "") -> str:
+    """Replace lines that are a name alone by the entry of the overridden docstring, or the shared.
+
+    Of a name with lines of its own below it the shared entry comes first.
+    """
     # compilers from Python 3.13 on take the indentation away
     lines = inspect.cleandoc(docstring).splitlines()
-    entries = [_entry(line, *SHARED[line]) if line in SHARED else line for line in lines]
+    inherited = {match[1]: match[0] for match in _ENTRIES.finditer(inspect.cleandoc(overridden))}
+    entries = list(lines)
+    for at, line in enumerate(lines):
+        if line in inherited and not "".join(lines[at + 1 : at + 2]).startswith(" "):
+            entries[at] = inherited[line]
+        elif line in SHARED:
+            entries[at] = _entry(line, *SHARED[line])
     return "\n".join([*entries, ""] if len(lines) > 1 else lines)
 
 

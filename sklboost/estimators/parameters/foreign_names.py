@@ -23,7 +23,7 @@ ALIASES = {
     "seed": "random_state",
 }
 
-# Objectives named as in LightGBM, of which "alpha" is a parameter there: ours that means it.
+# Objectives named as in LightGBM that have the parameter "alpha" there, and its name here.
 ALPHA_OF = {"quantile": "quantile_alpha", "huber": "huber_slope"}
 
 
@@ -68,7 +68,7 @@ WITHOUT_EFFECT = {
     "max_cached_hist_node": Ignored(_is_count, "the memory is limited anyway, leave it out"),
     "validate_parameters": Ignored(_is_flag, "parameters are always validated, leave it out"),
     "use_label_encoder": Ignored(_is_flag, "labels of any kind are understood, leave it out"),
-    "num_class": Ignored(_is_count, "the classes are those of y, leave it out"),
+    "num_class": Ignored(_is_count, "the classes are read from y, leave it out"),
     "class_weight": Ignored(_one_of(None), _OF_CLASSIFIERS),
     "scale_pos_weight": Ignored(_one_of(None, 1, 1.0), _OF_CLASSIFIERS),
     "calibrated_prior": Ignored(_one_of(None, False), _OF_CLASSIFIERS),

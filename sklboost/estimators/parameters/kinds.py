@@ -1,4 +1,4 @@
-"""The parameters that kinds of estimators add to those of all, have no use for or declare anew.
+"""The parameters that kinds of estimators add, have no use for or declare anew.
 
 Where a parameter is declared anew, what is left out stays as it is: its rule, or its text.
 """
@@ -61,7 +61,7 @@ class RankerParameters(OwnLossParameters):
         text="""
         Which pairs of documents of a query ``"rank:ndcg"``, ``"rank:map"`` and ``"rank:pairwise"``
         learn from. "topk": each of the documents now at the top with each document below it.
-        "mean": each document with some drawn at random among those of other relevance.
+        "mean": each document with some drawn at random from documents of other relevance.
         """,
     )
     lambdarank_num_pair_per_sample: int | None = parameter(
@@ -70,7 +70,7 @@ class RankerParameters(OwnLossParameters):
             "int", "None or an integer >= 1", lambda value: value is None or integer(1).holds(value)
         ),
         text="""
-        For "topk" the number of documents at the top, for "mean" that of pairs drawn for each
+        For "topk" the number of documents at the top, for "mean" the number of pairs drawn for each
         document. None: 32 at the top, or 1 pair.
         """,
     )

@@ -48,23 +48,11 @@ def read_names(
     owner: str,
     unused: Mapping[str, Ignored] = MappingProxyType({}),
 ) -> dict[str, Any]:
-    """Return parameters under the names that they have here, without those that have no effect.
+    """Return parameters under the names that they have here, and leave out what has no effect.
 
-    Parameters
-    ----------
-    given : mapping of str to object
-        By any of the names that are accepted.
-    known : collection of str
-        The parameters of the estimator.
-    owner : str
-        Name of its class, for errors.
-    unused : mapping of str to Ignored, optional
-        Parameters of other estimators that it has no use for.
-
-    Raises
-    ------
-    UnknownParameterError
-        If there is no such parameter, or if one is given under two names.
+    `known` are the parameters of the class named `owner`, `unused` the parameters of other
+    estimators that it has no use for. UnknownParameterError if there is no such parameter, or if
+    one is given under two names.
     """
     read: dict[str, Any] = {}
     spelled: dict[str, str] = {}
@@ -135,7 +123,7 @@ def checks_arguments(method: Function) -> Function:
 
 
 def methods_checked(cls: Class) -> Class:
-    """Decorate a class: so are its methods and those of its bases, whose names no user knows."""
+    """Decorate the methods of a class, also inherited ones, to name unknown arguments."""
     for name in filter(lambda name: not name.startswith("_"), dir(cls)):
         method = inspect.getattr_static(cls, name)
         is_own = inspect.isfunction(method) and method.__module__.startswith("sklboost.")

@@ -1,4 +1,4 @@
-"""What a parameter is: a field of a dataclass with a default, a rule and a text.
+"""Parameters are fields of a dataclass, with a default, a rule and a text.
 
 The estimators inherit from classes of parameters, and so have a constructor with all of them. The
 checks of ``fit`` come from the rules, the docstrings from the texts; type checkers and editors read
@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 
 class Rule(NamedTuple):
-    """What a value must be."""
+    """A condition on values, in code and in words."""
 
     kind: str  # the type, as the documentation has it
     words: str  # what follows "it must be"
@@ -30,7 +30,7 @@ class Rule(NamedTuple):
 
 
 def parameter(*, default: Any, rule: Rule | None = None, text: str | None = None) -> Any:
-    """Declare a parameter. Without a rule or a text it has that of the base class."""
+    """Declare a parameter. Without a rule or a text it has the base class's."""
     return field(default=default, metadata={"rule": rule, "text": text})
 
 

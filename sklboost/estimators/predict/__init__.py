@@ -1,1 +1,1 @@
-"""What fitted estimators compute: raw scores, SHAP values, importances, explanations."""
+"""Methods of fitted estimators: raw scores, SHAP values, importances, explanations."""

@@ -43,12 +43,12 @@ class ExplainedRows(NamedTuple):
     background: Features | None
 
     def values(self, rounds: Rounds) -> np.ndarray:
-        """What features add: shape (n_samples, n_features), or (..., n_outputs) if several."""
+        """SHAP values: shape (n_samples, n_features), or (..., n_outputs) if several."""
         values = single_values(self.fitted, self.X, self.fitted.trees(rounds), self.background)
         return values if self.fitted.model.n_outputs > 1 else values[:, :, 0]
 
     def interactions(self, rounds: Rounds) -> np.ndarray:
-        """What pairs of features add, with one more axis of features."""
+        """SHAP interaction values: one more axis of features."""
         fitted, X, background = self
         model, trees = fitted.model, fitted.trees(rounds)
         values = np.zeros((len(X), model.n_features, model.n_features, model.n_outputs))
@@ -57,7 +57,7 @@ class ExplainedRows(NamedTuple):
         return values if model.n_outputs > 1 else values[:, :, :, 0]
 
     def with_bias(self, base_margin: Any, rounds: Rounds, pairs: bool) -> np.ndarray:
-        """SHAP values, or those of pairs, in XGBoost's shape: the bias is one more feature.
+        """SHAP values, or values of pairs, in XGBoost's shape: the bias is one more feature.
 
         Shape (n_samples, n_features + 1), of pairs (n_samples, n_features + 1, n_features + 1); if
         there are several raw scores per row, their number is the second dimension.
@@ -103,13 +103,19 @@ class ExplainedRows(NamedTuple):
             ) from error
         fitted, values = self.fitted, self.values(rounds)
         has_several = fitted.model.n_outputs > 1
+        with ThreadTeam(1) as team:  # the numbers that go down the trees; a copy
+            data = np.concatenate([array_of(raw).copy() for _, raw in raw_blocks(team, self.X)])
+        shown = None
+        if hasattr(given, "to_numpy"):  # a frame, whose columns get the order of the fit
+            order, shown = order_of_fit(given, fitted.features.listed_names), given.to_numpy()
+            shown = shown if order is None else shown[:, list(order)]
         mean = self.mean_raw_score(rounds)
         base_values = np.repeat(mean[np.newaxis], len(values), axis=0)
         return shap.Explanation(
             values,
             base_values=base_values if has_several else base_values[:, 0],
-            data=_numbers(self.X),
-            display_data=_displayed(given, fitted.features.listed_names),
+            data=data,
+            display_data=shown,
             feature_names=fitted.feature_names,
             output_names=fitted.classes if has_several else None,
         )
@@ -123,17 +129,3 @@ def single_values(
     values = np.zeros((len(X), model.n_features, model.n_outputs))
     add_contributions(model, X, trees, background, fitted.n_jobs, values.transpose(0, 2, 1))
     return values
-
-
-def _numbers(X: Features) -> np.ndarray:
-    """Features as the numbers that go down the trees; a copy."""
-    with ThreadTeam(1) as team:
-        return np.concatenate([array_of(raw).copy() for _, raw in raw_blocks(team, X)])
-
-
-def _displayed(X: Any, names: list[Any]) -> np.ndarray | None:
-    """Values of a frame, in the order of the fit; None for anything else."""
-    if not hasattr(X, "to_numpy"):
-        return None
-    order, values = order_of_fit(X, names), X.to_numpy()
-    return values if order is None else values[:, list(order)]

@@ -1,4 +1,4 @@
-"""Predictions of Dask collections: lazy collections, of which each part is predicted by itself.
+"""Predictions of Dask collections: lazy, each part by itself.
 
 Rows do not depend on one another, so the parts of a prediction are the predictions of the parts.
 What these look like (dtype, number of columns) is learnt from one made-up row without values; of
@@ -16,34 +16,21 @@ from dask.tokenize import tokenize
 
 from sklboost.data.frames import dask_kind
 from sklboost.estimators.input.arguments import row_values
-from sklboost.estimators.predict.fitted_model import FittedModel, RawScores
+from sklboost.estimators.predict.fitted_model import FittedModel, PrecomputedScores
 
 _FRAMES = ("Series", "DataFrame")
 
 
 @dataclass(frozen=True, eq=False)
 class PartMethod:
-    """A method with all it needs but the rows: it is in the graph once, for all parts.
+    """A method with all it needs except the rows: it is in the graph once, for all parts."""
 
-    Attributes
-    ----------
-    method : callable
-        A function of a class, which is pickled by its name.
-    estimator : estimator
-        As it was when the method was called: it may be fitted again before anything is computed.
-    named : dict of str to object
-        Arguments that do not belong to rows.
-    of_rows : tuple of str
-        Names of those that do.
-    nothing : ndarray
-        What it returns for no rows.
-    """
-
-    method: Callable[..., np.ndarray]
+    method: Callable[..., np.ndarray]  # a function of a class, which is pickled by its name
+    # as it was when the method was called: it may be fitted again before anything is computed
     estimator: Any
-    named: Mapping[str, Any]
-    of_rows: tuple[str, ...]
-    nothing: np.ndarray
+    named: Mapping[str, Any]  # arguments that do not belong to rows
+    of_rows: tuple[str, ...]  # names of the arguments that do
+    nothing: np.ndarray  # the result for no rows
 
     def __call__(self, X: Any, of_rows: Iterable[Any]) -> np.ndarray:
         """Return what the method returns for the rows of one part."""
@@ -58,19 +45,11 @@ def lazily(
 ) -> Any:
     """Call a method of an estimator on a Dask DataFrame or Array.
 
-    Returns
-    -------
-    dask.array.Array
-        If `X` is one, in chunks of the same rows; or if the method gives more than two dimensions.
-    dask.dataframe.Series or DataFrame
-        If `X` is a DataFrame: with its index and divisions, and columns numbered from 0.
-
-    Raises
-    ------
-    TypeError
-        For other collections, and for arguments that are lazy but do not belong to rows.
-    ValueError
-        For other partitions than those of `X`; and what the method raises for a row.
+    For an Array it returns one, in chunks of the same rows; for a DataFrame a Series or DataFrame
+    with its index and divisions, and columns numbered from 0, or an Array if the method gives more
+    than two dimensions. TypeError for other collections, and for arguments that are lazy but do not
+    belong to rows; ValueError for arguments in other partitions, and what the method raises for a
+    row.
     """
     kind = dask_kind(X)
     if kind not in ("Array", "DataFrame"):
@@ -96,7 +75,12 @@ def lazily(
             )
     fitted = kept._fitted
     samples = {name: _SAMPLES[name](fitted, value) for name, value in of_rows.items()}
-    row = _row_without_values(X, fitted.model.n_features)
+    if kind == "DataFrame":  # one row, in which all values are missing
+        row = X._meta.reset_index(drop=True).reindex([0])
+    else:
+        n_features = fitted.model.n_features
+        widths = (n_features if np.isnan(size) else size for size in X.shape[1:])
+        row = np.full((1, *widths), np.nan)
     nothing = method(kept, row, **given, **samples)[:0]
     part = PartMethod(method, kept, given, tuple(of_rows), nothing)
     name = method.__name__.strip("_")
@@ -105,7 +89,7 @@ def lazily(
 
 
 def computed(raw_rows: Any, *others: Any) -> list[Any]:
-    """Compute collections; the first, raw scores by rows, becomes `RawScores`."""
+    """Compute collections; the first, raw scores by rows, becomes `PrecomputedScores`."""
     values = [raw_rows, *others]
     are_frames = [dask_kind(value) in _FRAMES for value in values]
     for kind in (True, False):  # Dask warns of frames and arrays that are computed at once
@@ -114,14 +98,7 @@ def computed(raw_rows: Any, *others: Any) -> list[Any]:
         for place, result in zip(places, results, strict=True):
             values[place] = result
     raw_score = np.array(np.atleast_2d(np.asarray(values[0]).T), order="C")  # not read-only
-    return [RawScores(raw_score), *values[1:]]
-
-
-def _row_without_values(X: Any, n_features: int) -> Any:
-    """Return a row of the columns of `X` in which all values are missing."""
-    if dask_kind(X) == "DataFrame":
-        return X._meta.reset_index(drop=True).reindex([0])
-    return np.full((1, *(n_features if np.isnan(size) else size for size in X.shape[1:])), np.nan)
+    return [PrecomputedScores(raw_score), *values[1:]]
 
 
 # --- arguments that have an entry for each row
@@ -179,12 +156,16 @@ def _of_array(X: Any, part: Any, of_rows: list[Any], nothing: np.ndarray, name: 
     """Return an array of what the method returns for each chunk of rows."""
     import dask.array as da
 
+    def of_chunk(part: PartMethod, X: list[Any], *of_rows: Any) -> np.ndarray:
+        rows = (value[0] if isinstance(value, list) else value for value in of_rows)
+        return part(X[0], rows)
+
     trailing = dict(enumerate(nothing.shape[1:], start=2))
     pairs: list[Any] = [part, None, X.rechunk({1: -1}), (0, 1)]
     for value in of_rows:
         pairs += [value, (0, -1)[: value.ndim]]
     return da.blockwise(
-        _chunk,
+        of_chunk,
         (0, *trailing),
         *pairs,
         new_axes=trailing,
@@ -196,21 +177,16 @@ def _of_array(X: Any, part: Any, of_rows: list[Any], nothing: np.ndarray, name: 
     )
 
 
-def _chunk(part: PartMethod, X: list[Any], *of_rows: Any) -> np.ndarray:
-    rows = (value[0] if isinstance(value, list) else value for value in of_rows)
-    return part(X[0], rows)
-
-
 def _of_frame(X: Any, part: Any, of_rows: list[Any], nothing: np.ndarray, name: str) -> Any:
     """Return a Series or DataFrame of what the method returns for each partition, or an array."""
+
+    def of_partition(X: Any, part: PartMethod, *of_rows: Any) -> Any:
+        return _with_index(part(X, of_rows), X.index)
+
     meta = _with_index(nothing, X._meta.index)
     return X.map_partitions(
-        _partition, part, *of_rows, meta=meta, enforce_metadata=False, token=name
+        of_partition, part, *of_rows, meta=meta, enforce_metadata=False, token=name
     )
-
-
-def _partition(X: Any, part: PartMethod, *of_rows: Any) -> Any:
-    return _with_index(part(X, of_rows), X.index)
 
 
 def _with_index(values: np.ndarray, index: Any) -> Any:

@@ -8,7 +8,6 @@ import numpy as np
 from sklboost.data.binned_matrix import BinnedMatrix
 from sklboost.data.features import Features, raw_blocks, value_array
 from sklboost.data.raw_values import value_column
-from sklboost.engine.model import Model
 from sklboost.engine.parallel import ThreadTeam
 from sklboost.estimators.input.arguments import GivenSet
 from sklboost.estimators.input.classes import ClassTargets, LabelTargets
@@ -47,7 +46,15 @@ def derive_split(
     for name in ("sample_weight", "base_margin"):
         if y is None and getattr(given, name) is not None:
             raise ValueError(f"{name} is given without y: pass X and y as well")
-    grown = find_tree(fitted.model, tree, node)
+    model = fitted.model
+    if not (is_integer(tree) and 0 <= tree < model.n_trees):
+        raise ValueError(f"tree={tree!r}: this model has the trees 0 to {model.n_trees - 1}")
+    grown = grown_tree(model, int(tree))
+    if not (is_integer(node) and 0 <= node < len(grown.nodes)):
+        hint = "; keep_pruned=True adds the nodes that pruning removed" if grown.n_forgotten else ""
+        raise ValueError(
+            f"node={node!r}: tree {tree} has the nodes 0 to {len(grown.nodes) - 1}{hint}"
+        )
     rows = None
     if y is not None:
         settings = feature_settings(fitted.features.estimator_name, parameters)
@@ -62,23 +69,10 @@ def derive_split(
     return derive_node(grown, int(node), fitted.names, rows)
 
 
-def find_tree(model: Model, tree: Any, node: Any) -> GrownTree:
-    """Tree of a model by its number; ValueError if there is none, or if it has no such node."""
-    if not (is_integer(tree) and 0 <= tree < model.n_trees):
-        raise ValueError(f"tree={tree!r}: this model has the trees 0 to {model.n_trees - 1}")
-    grown = grown_tree(model, int(tree))
-    if not (is_integer(node) and 0 <= node < len(grown.nodes)):
-        hint = "; keep_pruned=True adds those that pruning removed" if grown.n_forgotten else ""
-        raise ValueError(
-            f"node={node!r}: tree {tree} has the nodes 0 to {len(grown.nodes) - 1}{hint}"
-        )
-    return grown
-
-
 def known_rows(fitted: FittedModel, tree: GrownTree, node: int, rows: Rows) -> NodeRows:
     """Rows of a node, with their gradients and hessians when its tree was grown.
 
-    All is the same bits again, so raw scores before a round are those of prediction.
+    The raw scores before a round are predictions by the trees before: the same bits.
     """
     n_rows, loss, model = len(rows.y), fitted.loss, fitted.model
     is_here = rows_of_node(tree, node, rows.X)
@@ -100,7 +94,7 @@ def known_rows(fitted: FittedModel, tree: GrownTree, node: int, rows: Rows) -> N
         derivatives = weight * gradients, weight * hessians
     output = tree.number % model.n_outputs
     outputs = slice(None) if tree.n_outputs > 1 else slice(output, output + 1)
-    # of several targets those that are not known count for nothing
+    # unknown targets among several count for nothing
     gradients, hessians = (np.nan_to_num(values[outputs]) for values in derivatives)
     return NodeRows(is_here, gradients, hessians, "")
 

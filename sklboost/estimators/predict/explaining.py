@@ -1,4 +1,4 @@
-"""What a fitted estimator tells about itself: SHAP values, importances, derivations, its page.
+"""Methods that explain a fitted estimator: SHAP values, importances, derivations, its page.
 
 Most models are never asked, so each method imports what it needs when it is called.
 """
@@ -162,7 +162,7 @@ class ExplainingMixin(HasFittedModel):
         pairs: bool,
         validate_features: bool,
     ) -> np.ndarray:
-        """What `predict` returns for `pred_contribs` and `pred_interactions`."""
+        """Return the result of `predict` for `pred_contribs` and `pred_interactions`."""
         if single and pairs:
             raise ValueError(
                 "pred_contribs=True and pred_interactions=True: predict gives one of them; call it "
@@ -313,7 +313,7 @@ class ExplainingMixin(HasFittedModel):
         """Derive the split of a node, or why it is a leaf, step by step.
 
         The derivation has the sums of gradients and hessians, similarities, gain, cover, why the
-        split was kept or pruned, outputs and leaf values. Its numbers are those of the training.
+        split was kept or pruned, outputs and leaf values. Its numbers come from the training.
 
         Parameters
         ----------
@@ -322,7 +322,7 @@ class ExplainingMixin(HasFittedModel):
             tree t belongs to number ``t % n_outputs`` of them.
         node : int, default=0
             As in :meth:`apply`. With `keep_pruned` also nodes that pruning removed, which are
-            numbered after those of the tree.
+            numbered after the nodes of the tree.
         X : array-like of shape (n_samples, n_features), optional
             Training rows, which a model does not keep, to find those that reach the node.
         y : array-like of shape (n_samples,) or (n_samples, n_targets), optional
@@ -455,7 +455,7 @@ class ExplainingMixin(HasFittedModel):
         X : array-like of shape (n_samples, n_features), optional
             Rows to explain.
         y : array-like of shape (n_samples,) or (n_samples, n_targets), optional
-            Their targets, to show beside the predictions.
+            Their targets, to show with the predictions.
         rows : sequence of int, optional
             Numbers of the rows of `X` to explain, from 0; the first 20 if not given.
         derivations : bool, default=True

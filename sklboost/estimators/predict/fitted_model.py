@@ -33,16 +33,11 @@ if TYPE_CHECKING:
 _LEAVES_PER_THREAD = 250_000
 
 
-class RawScores:
-    """Rows of which the raw scores are known and nothing else, in the place of `X`.
-
-    Parameters
-    ----------
-    values : ndarray of float64, shape (n_outputs, n_samples)
-    """
+class PrecomputedScores:
+    """Raw scores of rows, given to a method as `X` where nothing else of the rows is needed."""
 
     def __init__(self, values: np.ndarray):
-        self.values = values
+        self.values = values  # float64, shape (n_outputs, n_samples)
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
         """Refuse to become an array of features."""
@@ -57,7 +52,7 @@ def starting_scores(
 ) -> np.ndarray:
     """Raw scores before the first tree, shape (n_outputs, n_samples).
 
-    They are those of `margin`, shape (n_samples, n_outputs), or the base score if that is empty.
+    They are `margin`, of shape (n_samples, n_outputs), or the base score if that is empty.
     """
     if len(margin) > 0:
         return arrays.copy(margin.T, np.float64)
@@ -96,29 +91,15 @@ def leaves(model: Model, X: Features, n_jobs: int | None) -> np.ndarray:
 
 @dataclass(eq=False, repr=False)
 class TrainedModel:
-    """What a fit has made, and all that prediction needs of it.
-
-    Attributes
-    ----------
-    model : Model
-    features : FittedFeatures
-    targets : Targets
-    loss : Loss
-    shift : ndarray of float64, shape (n_outputs,)
-        Added to raw scores after training.
-    has_margin : bool
-        Whether training started from the user's `base_margin`.
-    n_dart_rounds : int
-        So many rounds, the first ones, were trained without some earlier ones.
-    """
+    """The result of a fit, and all that prediction needs."""
 
     model: Model
     features: FittedFeatures
     targets: Targets
     loss: Loss
-    shift: np.ndarray
-    has_margin: bool
-    n_dart_rounds: int = 0
+    shift: np.ndarray  # float64, shape (n_outputs,): added to raw scores after training
+    has_margin: bool  # whether training started from the user's `base_margin`
+    n_dart_rounds: int = 0  # the first rounds, which were trained without some earlier ones
 
     @property
     def attributes(self) -> dict[str, Any]:
@@ -142,7 +123,7 @@ def fitted_state(estimator: Any) -> dict[str, Any]:
 
 
 def trained_model(state: Mapping[str, Any]) -> TrainedModel:
-    """Return what the fit has made; users may change the model and the names of the features."""
+    """Return the result of the fit; users may change the model and the names of the features."""
     trained = state["_trained"]
     model, names = state["model_"], state.get("feature_names_in_", trained.features.names)
     if model is trained.model and names is trained.features.names:
@@ -153,20 +134,12 @@ def trained_model(state: Mapping[str, Any]) -> TrainedModel:
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class FittedModel(TrainedModel):
-    """The model of an estimator, how rows become its features, and what its raw scores mean.
-
-    Attributes
-    ----------
-    n_jobs : int or None
-    read : callable
-        ``read(X, name="X", by_position=False)`` checks rows and returns their features.
-    state : dict of str to object
-        The attributes of the estimator.
-    """
+    """The model of an estimator, how rows become its features, and what its raw scores mean."""
 
     n_jobs: int | None
+    # read(X, name="X", by_position=False) checks rows and returns their features
     read: Callable[..., Features]
-    state: Mapping[str, Any]
+    state: Mapping[str, Any]  # the attributes of the estimator
 
     @property
     def classes(self) -> list[Any] | None:
@@ -207,7 +180,7 @@ class FittedModel(TrainedModel):
         if self.classes is not None:
             kind = "label" if self.targets.task == "multilabel" else "class"
             return [f"{kind} {label!r}" for label in self.classes[-n_outputs:]]
-        # of several quantiles: all targets of the lowest, then those of the next
+        # of several quantiles: all targets of the lowest, then all of the next
         names = []
         for output in range(n_outputs):
             parts = [f"target {output % n_targets}"] if n_targets > 1 else []
@@ -290,15 +263,7 @@ class HasFittedModel(Parameters, metaclass=ABCMeta):
 
 
 def fitted_model(estimator: Any) -> FittedModel:
-    """Model of any fitted estimator.
-
-    Raises
-    ------
-    TypeError
-        If it is none of this package's.
-    sklearn.exceptions.NotFittedError
-        If it is not fitted.
-    """
+    """Model of a fitted estimator; TypeError if it is another package's, or NotFittedError."""
     if not isinstance(estimator, HasFittedModel):
         raise TypeError(
             f"{estimator!r} is no estimator of sklboost, so its trees are not known: pass a fitted "

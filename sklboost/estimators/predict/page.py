@@ -14,7 +14,6 @@ from sklboost.estimators.predict.contributions import single_values
 from sklboost.estimators.predict.derivations import conclusion, feature_values
 from sklboost.estimators.predict.fitted_model import FittedModel, leaves
 from sklboost.inspection.derivation.derivation import number
-from sklboost.inspection.derivation.names import ModelNames
 from sklboost.inspection.page.contents import (
     column,
     curve_contents,
@@ -25,7 +24,7 @@ from sklboost.inspection.page.contents import (
 )
 from sklboost.objectives.domains import predictions_of
 
-# Rows that are shown if it is not said which.
+# Rows that are shown by default.
 _FIRST_ROWS = 20
 # Predictions of a row that its summary lists.
 _MOST_PREDICTIONS = 6
@@ -51,7 +50,8 @@ def model_page(
         explained = row_contents(fitted, known, y, _chosen(rows, len(known)))
         if explained["contributions"] is not None:
             about = "Mean absolute SHAP value of the rows on this page"
-            mean = mean_contributions(explained["contributions"], fitted.model.n_features)
+            added = np.abs(np.array(explained["contributions"], dtype=np.float64))
+            mean = added.sum(axis=1).mean(axis=0).reshape(fitted.model.n_features)
             importances.append(importance("SHAP", about, mean))
     n_trees = fitted.model.n_trees
     title = title or f"{fitted.features.estimator_name}, {n_trees} tree{'s' * (n_trees != 1)}"
@@ -70,7 +70,7 @@ def model_page(
 
 
 def _facts(fitted: FittedModel, parameters: Parameters) -> list[tuple[str, str]]:
-    """What stands at the top of the page: sizes, and the parameters that were changed."""
+    """The facts at the top of the page: sizes, and the parameters that were changed."""
     model = fitted.model
     facts = [
         ("rounds", str(model.n_rounds)),
@@ -101,7 +101,7 @@ def _chosen(rows: Sequence[int] | None, n_rows: int) -> np.ndarray:
 
 
 def row_contents(fitted: FittedModel, X: Features, y: Any, chosen: np.ndarray) -> dict[str, Any]:
-    """What the page shows of the chosen rows of `X`, for its scripts."""
+    """The chosen rows of `X`, for the scripts of the page."""
     model = fitted.model
     targets = None if y is None else _targets(y, len(X))
     known = X[chosen]
@@ -114,7 +114,10 @@ def row_contents(fitted: FittedModel, X: Features, y: Any, chosen: np.ndarray) -
     return {
         "labels": [f"{row}" for row in chosen.tolist()],
         "summaries": _summaries(fitted, raw_score, targets, chosen),
-        "values": [_value_texts(row, fitted.names) for row in feature_values(known)],
+        "values": [
+            [fitted.names.value_text(feature, value) for feature, value in enumerate(row)]
+            for row in feature_values(known).tolist()
+        ],
         "leaves": leaves(model, known, fitted.n_jobs).tolist(),
         "start": list(map(column, start.tolist())),
         "contributions": None
@@ -124,12 +127,6 @@ def row_contents(fitted: FittedModel, X: Features, y: Any, chosen: np.ndarray) -
         "link": link,
         "linked": _LINKED.get(link, ""),
     }
-
-
-def mean_contributions(contributions: Sequence[Any], n_features: int) -> np.ndarray:
-    """Mean absolute contribution of each feature to a row, summed over outputs."""
-    values = np.array(contributions, dtype=np.float64)
-    return np.abs(values).sum(axis=1).mean(axis=0).reshape(n_features)
 
 
 def _targets(y: Any, n_rows: int) -> np.ndarray:
@@ -151,15 +148,10 @@ def _link(fitted: FittedModel, raw_score: np.ndarray) -> str:
     return link if np.allclose(alone, given[:, -alone.shape[1] :]) else "identity"
 
 
-def _value_texts(values: np.ndarray, names: ModelNames) -> list[str]:
-    """Values of a row as its user has them."""
-    return [names.value_text(feature, value) for feature, value in enumerate(values.tolist())]
-
-
 def _summaries(
     fitted: FittedModel, raw_score: np.ndarray, targets: np.ndarray | None, chosen: np.ndarray
 ) -> list[str]:
-    """What is predicted for each row, and what its target is."""
+    """A sentence for each row on its predictions and its target."""
     predictions = fitted.predictions(raw_score).reshape(len(chosen), -1)
     names = _prediction_names(fitted, predictions.shape[1])
     heading = "Prediction" if fitted.classes is None else "Probabilities"

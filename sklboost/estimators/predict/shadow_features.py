@@ -88,18 +88,24 @@ def shadowed_importances(
         )
     keys = feature_keys(names, n_features)
     changed = _with_shadows(estimator, keys)
-    measure = _permutation_importances(scoring) if method == "permutation" else _shap_importances
     random = np.random.default_rng(seeds(random_state, True)[1])
     measured = []
     with warnings.catch_warnings():
-        # the same for every prediction, of which there are as many as features
+        # the same for every prediction: there is one a feature
         warnings.simplefilter("ignore", UnknownCategoryWarning)
         for _ in range(n_repeats):
             model = clone(estimator)
             for name, value in changed.items():
                 setattr(model, name, value)  # subclasses need not have all parameters
             model.fit(fitted.arranged(_shadowed(fitted.X, random)), fitted.y, **fitted.weights)
-            measured.append(measure(model, held_out, _shadowed(held_out.X, random), random))
+            arrangement = _shadowed(held_out.X, random)
+            if method == "shap":
+                measured.append(_shap_importances(model, held_out, arrangement))
+            else:
+                score = check_scoring(model, scoring)
+                measured.append(
+                    _permutation_importances(model, score, held_out, arrangement, random)
+                )
     features, shadows = np.split(np.array(measured).T, 2)
     return ValidationImportances(list(map(name_text, keys)), features, shadows, method)
 
@@ -142,35 +148,31 @@ def _with_shadows(parameters: Parameters, names: list[Any]) -> dict[str, Any]:
     return changed
 
 
-def _permutation_importances(scoring: Any) -> Callable[..., np.ndarray]:
-    """Function that measures how much the score falls when a feature's values are shuffled."""
-
-    def measure(
-        model: Any, rows: Sample, arrangement: Arrangement, random: np.random.Generator
-    ) -> np.ndarray:
-        score = check_scoring(model, scoring)
-        best = score(model, rows.arranged(arrangement), rows.y, **rows.weights)
-        importances = np.zeros(len(arrangement))
-        splits = model.model_.nodes[model.model_.nodes.left >= 0]
-        read = np.unique(splits.feature)
-        if model.model_.linear is not None:
-            read = np.union1d(read, model.model_.linear.terms["feature"])
-        for feature in read.tolist():  # without the others nothing changes
-            number, order = arrangement[feature]
-            shuffled = list(arrangement)
-            shuffle = random.permutation(rows.X.n_rows)
-            shuffled[feature] = (number, shuffle if order is None else order[shuffle])
-            importances[feature] = best - score(
-                model, rows.arranged(shuffled), rows.y, **rows.weights
-            )
-        return importances
-
-    return measure
-
-
-def _shap_importances(
-    model: Any, rows: Sample, arrangement: Arrangement, random: np.random.Generator
+def _permutation_importances(
+    model: Any,
+    score: Callable[..., float],
+    rows: Sample,
+    arrangement: Arrangement,
+    random: np.random.Generator,
 ) -> np.ndarray:
+    """How much the score falls when the values of each feature are shuffled."""
+    best = score(model, rows.arranged(arrangement), rows.y, **rows.weights)
+    importances = np.zeros(len(arrangement))
+    trees = model.model_
+    read = np.unique(trees.nodes.feature[trees.nodes.left >= 0])
+    if trees.linear is not None:
+        read = np.union1d(read, trees.linear.terms["feature"])
+    for feature in read.tolist():  # shuffling another feature changes nothing
+        number, order = arrangement[feature]
+        shuffled = list(arrangement)
+        shuffle = random.permutation(rows.X.n_rows)
+        shuffled[feature] = (number, shuffle if order is None else order[shuffle])
+        changed = score(model, rows.arranged(shuffled), rows.y, **rows.weights)
+        importances[feature] = best - changed
+    return importances
+
+
+def _shap_importances(model: Any, rows: Sample, arrangement: Arrangement) -> np.ndarray:
     """Mean absolute SHAP value of each feature, summed over outputs."""
     values = np.abs(model.shap_values(rows.arranged(arrangement)))
     means = np.average(values, axis=0, weights=rows.weight)

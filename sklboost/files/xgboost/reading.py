@@ -121,7 +121,7 @@ _REFUSED = {
 
 
 class Known(NamedTuple):
-    """What is known of a model beside its document."""
+    """Settings of a model that its document does not have."""
 
     is_classifier: bool | None = None  # None: the objective says it
     missing: float = np.nan
@@ -272,7 +272,7 @@ def _base_score(section: Section, objective: str, n_outputs: int) -> np.ndarray:
     if objective in LOG_ODDS and ((scores <= 0.0) | (scores >= 1.0)).any():
         only = [score for score in scores if score in (0.0, 1.0)]
         section.fail(
-            f"{only[0]:g} is that of a training on the single class {only[0]:g}: its raw scores "
+            f"{only[0]:g} comes from a training on the single class {only[0]:g}: its raw scores "
             "are infinite; train on rows of both classes"
             if only
             else "must be between 0 and 1"
@@ -323,7 +323,7 @@ def _rounds(
 ) -> tuple[list[tuple[XGBoostTree, float]], int, int | None]:
     """Return trees in our order with their weights, the parallel trees, and the best round.
 
-    In a round XGBoost has all parallel trees of an output, then those of the next; tree t of ours
+    In a round XGBoost has all parallel trees of an output, then all of the next; tree t of ours
     adds to output ``t % n_outputs``.
     """
     sections = list(booster["trees"])
@@ -354,7 +354,7 @@ def _rounds(
     for number in order.ravel().tolist():
         size = sections[number]["tree_param"]["size_leaf_vector"]
         if max(_count(size), 1) != n_leaf_outputs:
-            size.fail(f"must be {n_leaf_outputs}, as that of the first tree")
+            size.fail(f"must be {n_leaf_outputs}, as in the first tree")
         trees.append((read_tree(sections[number], n_leaf_outputs), float(factors[number])))
     return trees, n_parallel, best_round
 
@@ -363,7 +363,7 @@ def _rounds(
 
 
 def read_tree(section: Section, n_outputs: int) -> XGBoostTree:
-    """Return a tree of the file; `n_outputs` is that of its leaves."""
+    """Return a tree of the file, whose leaves have `n_outputs` values."""
     left = section["left_children"].integers(-1, _MOST)
     n_nodes = len(left)
     if not 0 < n_nodes <= _MOST_NODES:
@@ -466,7 +466,7 @@ def find_settings(
     ----------
     trees : sequence of XGBoostTree
     candidates : sequence of tuple of float
-        Pairs of η and λ that may be those of the training.
+        Pairs of η and λ that the training may have had.
     """
     splits = [_equations(tree) for tree in trees[:_MOST_TREES]]
     terms = np.concatenate(splits, axis=1)

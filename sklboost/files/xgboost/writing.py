@@ -26,7 +26,7 @@ _KINDS = {"regression": "regressor", "ranking": "ranker"}
 def learner_document(model: Model, info: ModelInfo) -> dict[str, Any]:
     """Return the keys ``learner`` and ``version`` of XGBoost's model files.
 
-    XGBoost then predicts the same for every float32 row, but for the rounding of its sums, which
+    XGBoost then predicts the same for every float32 row, up to the rounding of its sums, which
     are float32. Thresholds are rounded up to float32; dart's trees have their weights in their
     leaves. The version is 2.1, unless the model needs what came later.
 
@@ -150,7 +150,7 @@ def _trees(
     settings = model.params_of(0)
     n_parallel, per_round = settings.num_parallel_tree, model.trees_per_round
     n_groups = per_round // n_parallel
-    # XGBoost has all parallel trees of an output, then those of the next
+    # XGBoost has all parallel trees of an output, then all of the next
     order = np.arange(model.n_trees).reshape(-1, n_parallel, n_groups).swapaxes(1, 2).ravel()
     added = rest.reshape(n_groups, -1)  # a row for each tree of the first n_groups
     trees = []
@@ -170,7 +170,7 @@ def _trees(
 
 
 class TreeWriter:
-    """Makes XGBoost's trees of those of a model.
+    """Makes XGBoost's trees of the trees of a model.
 
     XGBoost sends the listed categories right, and all others left, also those that no row of the
     training has. Here these go where missing values go; so the categories that are listed there

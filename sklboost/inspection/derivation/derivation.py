@@ -61,23 +61,18 @@ def number(value: float) -> str:
 
 
 def fill_in(formula: str, values: Mapping[str, float]) -> str:
-    """Put numbers in place of symbols; a negative one in brackets, unless it stands alone."""
+    """Put numbers in place of symbols; negative operands in brackets."""
 
     def written(match: re.Match[str]) -> str:
         symbol = match.group()
         if symbol not in values:
             return symbol
         text = number(values[symbol])
-        is_negative = text.startswith("-")
-        return f"({text})" if is_negative and _would_be_misread(match, formula) else text
+        before, after = formula[: match.start()].rstrip(), formula[match.end() :]
+        is_operand = before.endswith(("+", "-", "·", "/")) or after.startswith("²")
+        return f"({text})" if text.startswith("-") and is_operand else text
 
     return SYMBOL.sub(written, formula)
-
-
-def _would_be_misread(match: re.Match[str], formula: str) -> bool:
-    """Whether a negative number comes after an operator, or before a ²."""
-    before, after = formula[: match.start()], formula[match.end() :]
-    return after.startswith("²") or before.rstrip().endswith(("+", "-", "·", "/"))
 
 
 def as_html(title: str, sections: Iterable[Section]) -> str:
@@ -103,7 +98,7 @@ def _html_row(line: Line) -> str:
 
 
 def _html_formula(formula: str) -> str:
-    """Write a formula with subscripts; it has nothing of the user's in it."""
+    """Write a formula with subscripts; there is no text of the user in it to be escaped."""
 
     def written(match: re.Match[str]) -> str:
         letters, _, subscript = match.group().partition("_")
@@ -166,14 +161,12 @@ def _latex_formula(formula: str, values: Mapping[str, float] | None) -> str:
     """Write a formula with fractions; with values, these in place of their symbols."""
     text, place = "", 0
     for match in _FRACTION.finditer(formula):
-        top, bottom = (_line(_without_brackets(part), values) for part in match.groups())
+        top, bottom = (
+            _line(part[1:-1] if part.startswith("(") else part, values) for part in match.groups()
+        )
         text += _line(formula[place : match.start()], values) + rf"\frac{{{top}}}{{{bottom}}}"
         place = match.end()
     return text + _line(formula[place:], values)
-
-
-def _without_brackets(part: str) -> str:
-    return part[1:-1] if part.startswith("(") else part
 
 
 def _line(formula: str, values: Mapping[str, float] | None) -> str:

@@ -29,7 +29,7 @@ class GrownTree(NamedTuple):
     goes_by_gamma: np.ndarray  # bool, shape (n_nodes,): whether gamma removes the split
     # dict of int to ndarray of int64: the codes that go left where a node is split on a category
     categories: dict[int, np.ndarray]
-    known: dict[Any, Any]  # what derivations of nodes have computed, for those of other nodes
+    known: dict[Any, Any]  # results of derivations of nodes, which other nodes use again
 
     @property
     def n_outputs(self) -> int:

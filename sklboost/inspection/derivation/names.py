@@ -38,7 +38,7 @@ class ModelNames(NamedTuple):
 
     @property
     def has_residuals(self) -> bool:
-        """Whether gradients are residuals but for the sign."""
+        """Whether gradients are negative residuals."""
         return self.loss.name in _HESSIANS
 
     def of_output(self, output: int) -> str:

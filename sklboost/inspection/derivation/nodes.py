@@ -14,20 +14,13 @@ from sklboost.tree.core.formulas import leaf_weight, similarity_at, soft_thresho
 from sklboost.tree.options.constrained_weights import smooth
 
 
-class PruningSettings(NamedTuple):
-    """The user's settings of pruning, from those of a tree."""
-
-    gamma: float
-    pruning: str
-
-
-def settings_of(params: TreeParams) -> PruningSettings:
-    """`gamma` and `pruning`, which a tree knows as two gains."""
+def gamma_and_pruning(params: TreeParams) -> tuple[float, str]:
+    """The parameters `gamma` and `pruning`, which a tree has as two gains."""
     if params.prune_gain == -math.inf:
         # the least gain that is grown is above 0 whatever gamma is
         smallest = math.nextafter(0.0, 1.0)
-        return PruningSettings(0.0 if params.grow_gain == smallest else params.grow_gain, "pre")
-    return PruningSettings(params.prune_gain, "full" if params.grow_gain == -math.inf else "post")
+        return 0.0 if params.grow_gain == smallest else params.grow_gain, "pre"
+    return params.prune_gain, "full" if params.grow_gain == -math.inf else "post"
 
 
 def gain_beneath(tree: GrownTree, top: int) -> tuple[float, int]:
@@ -44,16 +37,16 @@ def gain_beneath(tree: GrownTree, top: int) -> tuple[float, int]:
 
 def verdict(tree: GrownTree, node: int) -> list[Line]:
     """Whether a split was kept, and why."""
-    settings = settings_of(tree.params)
-    gamma = given("gamma", "γ", settings.gamma)
+    gamma, pruning = gamma_and_pruning(tree.params)
+    step = given("gamma", "γ", gamma)
     if not tree.is_split[node]:
-        return [gamma, *_why_removed(tree, node), where_rows_end(tree, node)]
-    return [gamma, _why_kept(tree, node, settings)]
+        return [step, *_why_removed(tree, node), where_rows_end(tree, node)]
+    return [step, _why_kept(tree, node, gamma, pruning)]
 
 
-def _why_kept(tree: GrownTree, node: int, settings: PruningSettings) -> str:
-    gain, gamma = float(tree.nodes.gain[node]), settings.gamma
-    if settings.pruning == "pre":
+def _why_kept(tree: GrownTree, node: int, gamma: float, pruning: str) -> str:
+    gain = float(tree.nodes.gain[node])
+    if pruning == "pre":
         return f'Kept: gain {number(gain)} > 0 and ≥ gamma {number(gamma)} (pruning="pre").'
     if gain >= gamma:
         return f"Kept: gain {number(gain)} ≥ gamma {number(gamma)}."
@@ -66,7 +59,7 @@ def _why_kept(tree: GrownTree, node: int, settings: PruningSettings) -> str:
 
 
 def where_rows_end(tree: GrownTree, node: int) -> str:
-    """Which leaf has the rows of a node that pruning removed, or made a leaf."""
+    """Which leaf has the rows of a node that pruning removed or made a leaf."""
     top = _leaf_above(tree, node)
     return "Its rows end here: it is a leaf." if top == node else f"Its rows end in node {top}."
 
@@ -117,12 +110,12 @@ def why_leaf(tree: GrownTree, node: int) -> str:
             f"A leaf: its cover {number(cover)} is not enough for two children of "
             f"min_child_weight {number(params.min_child_weight)} each."
         )
-    settings, rows = settings_of(params), ""
+    (gamma, pruning), rows = gamma_and_pruning(params), ""
     if params.min_child_samples > 0:  # a model keeps no numbers of rows to compare it with
         rows = f" and leaves min_child_samples, {params.min_child_samples}, rows on both sides"
-    if settings.pruning == "full":
+    if pruning == "full":
         return f"A leaf: no split of it{rows} is possible."
-    least = f" and at least gamma {number(settings.gamma)}" if settings.pruning == "pre" else ""
+    least = f" and at least gamma {number(gamma)}" if pruning == "pre" else ""
     return f"A leaf: no split that is allowed{rows} gains more than 0{least}."
 
 
@@ -146,7 +139,7 @@ _SAME = dict(rel_tol=1e-9, abs_tol=1e-300)
 
 
 class KnownOutput(NamedTuple):
-    """What is known of one output of a node."""
+    """One output of a node: its sums, and all that follows from them."""
 
     # G and H
     gradient: float
@@ -299,7 +292,7 @@ class NodeOutput(NamedTuple):
             lines.append(Step(name, "s", f"{H} / ({H} + c)", values, share))
             values = {"s": share, w: weight, "w_above": weight_above}
             weight = float(smooth(weight, hessian, weight_above, params.path_smooth))
-            name = f"output of {self.name}, smoothed towards that of the node above"
+            name = f"output of {self.name}, smoothed towards the output above"
             lines.append(Step(name, w, f"s · {w} + (1 - s) · w_above", values, weight))
         if not math.isclose(weight, used, **_SAME):
             name = f"output of {self.name} within the bounds of monotone constraints"
@@ -481,11 +474,11 @@ def _gain(tree: GrownTree, node: int, similarities: Section, is_foreign: bool) -
     computed = split_gain(values["S_L"], values["S_R"], values["S"])
     exact = dict(rel_tol=1e-6, abs_tol=1e-9 * abs(values["S"]))
     if is_foreign:
-        lines.append("The gain is that of the other library.")
+        lines.append("The gain was computed by the other library.")
     elif not math.isclose(computed, gain, **exact):
         lines.append(
-            "The gain is that of the training: bounds of monotone constraints were in force when "
-            "splits were compared, and renewed leaves do not show them."
+            "The gain was computed in the training: bounds of monotone constraints were in force "
+            "when splits were compared, and renewed leaves do not show them."
         )
     return tuple(lines)
 
@@ -493,7 +486,7 @@ def _gain(tree: GrownTree, node: int, similarities: Section, is_foreign: bool) -
 def _rows_section(outputs: Sequence[NodeOutput], rows: NodeRows) -> Section:
     """Count the rows of the node and add up their gradients and hessians, for each output.
 
-    The sums are compared with those of the training, which are all that a model keeps.
+    The sums are compared with the sums of the training, all that a model keeps.
     """
     n_here = int(rows.is_here.sum())
     lines: list[Line] = [
@@ -523,7 +516,7 @@ def _sum(name: str, letter: str, values: np.ndarray, output: NodeOutput) -> Step
 
 
 def _compared(output: NodeOutput, rows: NodeRows) -> str:
-    """Whether the sums are those of the training, but for what rounding gradients may do."""
+    """Whether the sums agree with the training, up to the rounding of gradients."""
     if not output.has_sums:
         return "The sums of the training are not known."
     expected = output.known[:2]

@@ -2,7 +2,7 @@
 
 import itertools
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -15,132 +15,7 @@ from sklboost.inspection.derivation.grown_tree import grown_tree
 from sklboost.inspection.derivation.names import ModelNames
 from sklboost.inspection.derivation.nodes import NodeOutput
 
-_MOST_TREES, _MOST_FEATURES, _MOST_OTHERS = 3, 4, 4
-
-
-class Addition(NamedTuple):
-    """What a tree adds to a raw score."""
-
-    tree: int
-    leaf: int
-    output: int
-    value: float
-
-
-class RawScore(NamedTuple):
-    """One of the raw scores: its symbol and value before the first tree, and after the last."""
-
-    first_symbol: str
-    first: float
-    last_symbol: str
-    last: float
-
-
-def summarize(
-    output: int,
-    score: RawScore,
-    additions: Iterable[Addition],
-    features: Section | None,
-    sections: Sequence[Section],
-    names: ModelNames,
-) -> tuple[Section, ...]:
-    """Return the sections of the summary.
-
-    Parameters
-    ----------
-    output : int
-        Which raw score.
-    score : RawScore
-    additions : iterable of Addition
-    features : Section, optional
-        What the features add.
-    sections : sequence of Section
-        The derivation: the start first, the prediction last.
-    names : ModelNames
-    """
-    start, link = sections[0], sections[-1]
-    total = score.last - score.first
-    own = [addition for addition in additions if addition.output == output]
-    added = [(f"tree {own.tree}, leaf {own.leaf}", own.value) for own in own]
-    of_output = names.of_output(output)
-    raw_score = Step(
-        f"raw score{of_output}",
-        score.last_symbol,
-        f"{score.first_symbol} + T",
-        {score.first_symbol: score.first, "T": total},
-        score.last,
-    )
-    trees = [
-        *largest(added, total, _MOST_TREES, "trees"),
-        given(f"sum of the {len(own)} trees", "T", total),
-    ]
-    lines = [raw_score, *_results(link.lines, output)]
-    whole = f"All {count_lines(sections)} lines, tree by tree: explain_prediction(x, full=True)."
-    return (
-        Section("Start", _of_output(start.lines, output, len(names.outputs))),
-        Section(f"What the trees add to the raw score{of_output}", tuple(trees)),
-        *([] if features is None else [features]),
-        Section(link.heading, (*lines, whole)),
-    )
-
-
-def features_section(
-    contributions: np.ndarray, values: np.ndarray, raw_score: float, names: ModelNames
-) -> Section:
-    """Return what features add, their SHAP values of shape (n_features,), to the mean raw score."""
-    added = [
-        (f"{name} = {names.value_text(feature, value)}", contribution)
-        for feature, (name, value, contribution) in enumerate(
-            zip(names.features, values.tolist(), contributions.tolist(), strict=True)
-        )
-    ]
-    total = float(contributions.sum())
-    lines = [
-        given("mean raw score", "", raw_score - total),
-        *largest(added, total, _MOST_FEATURES, "features"),
-    ]
-    return Section("What the features add to the mean raw score (SHAP values)", tuple(lines))
-
-
-def largest(added: Sequence[tuple[str, float]], total: float, most: int, kind: str) -> list[Step]:
-    """Return steps of what adds most, by name and value, and of all others together."""
-    order = sorted(added, key=lambda pair: -abs(pair[1]))
-    # a single one would take the line of the others
-    shown = order if len(order) <= most + 1 else order[:most]
-    steps = [given(name, "", value) for name, value in shown]
-    if len(order) > len(shown):
-        others = total - sum(value for _, value in shown)
-        steps.append(given(f"the other {len(order) - len(shown)} {kind}", "", others))
-    return steps
-
-
-def count_lines(sections: Iterable[Section]) -> int:
-    """Return how many lines of text a derivation has."""
-    return 1 + sum(2 + len(section.lines) for section in sections)
-
-
-def _of_output(lines: Sequence[Line], output: int, n_outputs: int) -> tuple[Line, ...]:
-    """Leave out the steps of other outputs."""
-    end = f",{output}" if n_outputs > 1 else ""
-    return tuple(line for line in lines if isinstance(line, str) or line.symbol.endswith(end))
-
-
-def _results(lines: Sequence[Line], output: int) -> list[Line]:
-    """Return the steps of one output and of what it needs; of others the results alone."""
-    steps = [line for line in lines if isinstance(line, Step)]
-    results = [step for step in steps if step.symbol != "Z"]
-    if len(results) == 1:
-        return list(lines)
-    own = [step for step in results if step.symbol.endswith(f"_{output}")]
-    total = [given(step.name, step.symbol, step.result) for step in steps if step.symbol == "Z"]
-    others = sorted((step for step in results if step not in own), key=lambda step: -step.result)
-    texts = [f"{step.name} {number(step.result)}" for step in others[:_MOST_OTHERS]]
-    if len(others) > _MOST_OTHERS:
-        texts.append(f"and {len(others) - _MOST_OTHERS} more")
-    sentences = [line for line in lines if isinstance(line, str)]
-    return [*total, *own, f"Others: {', '.join(texts)}.", *sentences]
-
-
+_MOST_TREES, _MOST_FEATURES, _MOST_OTHERS = 3, 4, 4  # in a summary
 # A derivation of more lines has a summary.
 _MOST_LINES = 25
 
@@ -160,11 +35,12 @@ class Row(NamedTuple):
 
 
 class _Scores:
-    """Running raw scores, with the symbols of how far they are."""
+    """Running raw scores, with symbols that count the additions."""
 
     def __init__(self, row: Row):
-        self.values = row.start.tolist()
-        self.additions: list[Addition] = []  # of the trees
+        self.values: list[float] = row.start.tolist()
+        # of each output the terms of the trees, by name
+        self.of_trees: list[list[tuple[str, float]]] = [[] for _ in self.values]
         self._n_added = [0] * len(self.values)
 
     def symbol(self, output: int) -> str:
@@ -174,7 +50,7 @@ class _Scores:
     def add(
         self, output: int, name: str, formula: str, terms: dict[str, float], added: float
     ) -> Step:
-        """Add to one score; the formula and its terms are those of what is added."""
+        """Add a number to one score; the formula and its terms say how it is computed."""
         before, value = self.symbol(output), self.values[output]
         self._n_added[output] += 1
         self.values[output] = value + added
@@ -202,7 +78,8 @@ def derive_prediction(
     n_trees = len(row.trees)
     title = f"Prediction of one row by {n_trees} tree{'s' * (n_trees != 1)}"
     derivation = Derivation(title, tuple(sections))
-    if full or count_lines(sections) <= _MOST_LINES:
+    n_lines = 1 + sum(2 + len(section.lines) for section in sections)
+    if full or n_lines <= _MOST_LINES:
         return derivation
     # of several classes or labels the most probable
     is_chance = names.loss.link in ("softmax", "logit")
@@ -210,9 +87,8 @@ def derive_prediction(
     last = scores.values[output]
     features = None
     if contributions is not None:
-        features = features_section(contributions()[:, output], row.values, last, names)
-    score = RawScore(*firsts[output], scores.symbol(output), last)
-    summary = summarize(output, score, scores.additions, features, sections, names)
+        features = _features_section(contributions()[:, output], row.values, last, names)
+    summary = _summarize(output, firsts[output], scores, features, sections, names)
     return replace(derivation, summary=summary)
 
 
@@ -267,7 +143,7 @@ def _tree_section(
         if model.linear is not None:
             formula, terms["l"] = "η · w + l", line
         lines.append(scores.add(output, name, formula, terms, value + line))
-        scores.additions.append(Addition(number, leaf, output, value + line))
+        scores.of_trees[output].append((f"tree {number}, leaf {leaf}", value + line))
     of_output = "" if is_vector else names.of_output(number % n_outputs)
     return Section(f"Tree {number}{of_output}", tuple(lines))
 
@@ -275,7 +151,7 @@ def _tree_section(
 def _line_of_leaf(
     linear: LinearLeaves, position: int, row: Row, names: ModelNames
 ) -> tuple[Line, float]:
-    """What a linear leaf adds to its value, l: a line within limits."""
+    """Derive the term l of a linear leaf, a line within limits, which is added to its value."""
     terms = linear.terms[linear.starts[position] : linear.starts[position + 1]].view(np.recarray)
     x = row.values[terms.feature]
     if not np.isfinite(x).all():
@@ -338,3 +214,89 @@ def _link_steps(row: Row, scores: _Scores, names: ModelNames) -> list[Line]:
             name, target, formula, terms, result = "prediction", "y", symbol, {}, value
         lines.append(Step(f"{name}{of_output}", target + subscript, formula, terms, result))
     return lines
+
+
+# --- the summary ----------------------------------------------------------------------------------
+
+
+def _summarize(
+    output: int,
+    first: tuple[str, float],
+    scores: _Scores,
+    features: Section | None,
+    sections: Sequence[Section],
+    names: ModelNames,
+) -> tuple[Section, ...]:
+    """Return the sections of the summary of the derivation of one raw score.
+
+    `first` are its symbol and value before the first tree. `sections` are the whole derivation, the
+    start first and the prediction last; `features` has the contributions of features.
+    """
+    start, link = sections[0], sections[-1]
+    added, (symbol, value) = scores.of_trees[output], first
+    last = scores.values[output]
+    total = last - value
+    terms = {symbol: value, "T": total}
+    of_output = names.of_output(output)
+    raw_score = Step(f"raw score{of_output}", scores.symbol(output), f"{symbol} + T", terms, last)
+    trees = [
+        *_largest(added, total, _MOST_TREES, "trees"),
+        given(f"sum of the {len(added)} trees", "T", total),
+    ]
+    lines = [raw_score, *_results(link.lines, output)]
+    end = f",{output}" if len(names.outputs) > 1 else ""  # of the symbols of this output
+    begin = [line for line in start.lines if isinstance(line, str) or line.symbol.endswith(end)]
+    n_lines = 1 + sum(2 + len(section.lines) for section in sections)
+    whole = f"All {n_lines} lines, tree by tree: explain_prediction(x, full=True)."
+    return (
+        Section("Start", tuple(begin)),
+        Section(f"What the trees add to the raw score{of_output}", tuple(trees)),
+        *([] if features is None else [features]),
+        Section(link.heading, (*lines, whole)),
+    )
+
+
+def _features_section(
+    contributions: np.ndarray, values: np.ndarray, raw_score: float, names: ModelNames
+) -> Section:
+    """List the contributions of features to the mean raw score: SHAP values, (n_features,)."""
+    added = [
+        (f"{name} = {names.value_text(feature, value)}", contribution)
+        for feature, (name, value, contribution) in enumerate(
+            zip(names.features, values.tolist(), contributions.tolist(), strict=True)
+        )
+    ]
+    total = float(contributions.sum())
+    lines = [
+        given("mean raw score", "", raw_score - total),
+        *_largest(added, total, _MOST_FEATURES, "features"),
+    ]
+    return Section("What the features add to the mean raw score (SHAP values)", tuple(lines))
+
+
+def _largest(added: Sequence[tuple[str, float]], total: float, most: int, kind: str) -> list[Step]:
+    """List the largest terms, given by name and value, and all others as one."""
+    order = sorted(added, key=lambda pair: -abs(pair[1]))
+    # a single one would take the line of the others
+    shown = order if len(order) <= most + 1 else order[:most]
+    steps = [given(name, "", value) for name, value in shown]
+    if len(order) > len(shown):
+        others = total - sum(value for _, value in shown)
+        steps.append(given(f"the other {len(order) - len(shown)} {kind}", "", others))
+    return steps
+
+
+def _results(lines: Sequence[Line], output: int) -> list[Line]:
+    """Keep the steps that lead to one output, and of other outputs the results alone."""
+    steps = [line for line in lines if isinstance(line, Step)]
+    results = [step for step in steps if step.symbol != "Z"]
+    if len(results) == 1:
+        return list(lines)
+    own = [step for step in results if step.symbol.endswith(f"_{output}")]
+    total = [given(step.name, step.symbol, step.result) for step in steps if step.symbol == "Z"]
+    others = sorted((step for step in results if step not in own), key=lambda step: -step.result)
+    texts = [f"{step.name} {number(step.result)}" for step in others[:_MOST_OTHERS]]
+    if len(others) > _MOST_OTHERS:
+        texts.append(f"and {len(others) - _MOST_OTHERS} more")
+    sentences = [line for line in lines if isinstance(line, str)]
+    return [*total, *own, f"Others: {', '.join(texts)}.", *sentences]

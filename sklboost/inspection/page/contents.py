@@ -7,7 +7,7 @@ import json
 import math
 import re
 from array import array
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from importlib.resources import files
 from typing import Any
 
@@ -17,7 +17,7 @@ from sklboost.engine.model import Model
 from sklboost.inspection.derivation.derivation import Derivation, Step, number
 from sklboost.inspection.derivation.grown_tree import GrownTree, grown_tree
 from sklboost.inspection.derivation.names import ModelNames
-from sklboost.inspection.derivation.nodes import derive_node, settings_of
+from sklboost.inspection.derivation.nodes import derive_node, gamma_and_pruning
 from sklboost.inspection.importances import IMPORTANCE_TYPES, split_importances
 
 Token = float | int | str
@@ -58,14 +58,11 @@ _Shape = tuple[tuple[str, tuple[Any, ...]], ...]
 def fold_derivations(derivations: Iterable[Derivation]) -> dict[str, Any]:
     """Return derivations as templates and columns of numbers.
 
-    Returns
-    -------
-    dict
-        ``kinds``: the number of each derivation's template. ``templates``: each has
-        ``sections`` (heading and lines: of a step its name, symbol, formula and the symbols of its
-        values; of a sentence how many numbers it has; the first section is the title), ``slots``
-        (for each number, in order, the number of its column; a sentence comes before its numbers,
-        a result after its values) and ``columns``. ``sentences``: with a mark for each number.
+    ``kinds`` has the number of each derivation's template, ``sentences`` a mark for each number. A
+    template has ``sections`` (heading and lines: of a step its name, symbol, formula and the
+    symbols of its values; of a sentence how many numbers it has; the first section is the title),
+    ``slots`` (for each number, in order, the number of its column; a sentence comes before its
+    numbers, a result after its values) and ``columns``.
     """
     sentences: dict[str, int] = {}
     known: dict[_Shape, int] = {}
@@ -121,7 +118,11 @@ def _fold_sentence(sentence: str, sentences: dict[str, int]) -> list[float]:
 
 def _columns(numbers: np.ndarray, shape: _Shape) -> dict[str, Any]:
     """Return the different columns, and the number of each slot's column."""
-    is_exact = [exact for _, lines in shape for line in lines for exact in _exact(line)]
+    is_exact = []  # whether a number is written with all its digits: in sentences, not in steps
+    for _, lines in shape:
+        for line in lines:
+            is_sentence = isinstance(line, int)
+            is_exact += [is_sentence] * (1 + (line if is_sentence else len(line[3])))
     different: dict[tuple[bool, bytes], int] = {}
     columns: list[Any] = []
     slots = []
@@ -131,19 +132,12 @@ def _columns(numbers: np.ndarray, shape: _Shape) -> dict[str, Any]:
             different[key] = len(columns)
             same = bool((column == column[0]).all())
             values = column[:1].tolist() if same else column.tolist()
-            texts = [_shortest(value) if exact else rounded(value) for value in values]
+            texts = [rounded(value) for value in values]
+            if exact:
+                texts = [int(value) if value.is_integer() else value for value in values]
             columns.append(texts[0] if same else texts)
         slots.append(different[key])
     return {"slots": slots, "columns": columns}
-
-
-def _exact(line: Any) -> list[bool]:
-    """Whether each number of a line is written with all its digits."""
-    return [True] * (1 + line) if isinstance(line, int) else [False] * (1 + len(line[3]))
-
-
-def _shortest(value: float) -> float | int:
-    return int(value) if value.is_integer() else value
 
 
 # In the order in which they build on one another.
@@ -152,19 +146,12 @@ SCRIPTS = (
     *("view.js", "node_panel.js", "tree_section.js", "curves.js", "importances.js"),
     *("rows.js", "start.js"),
 )
-# What could end the element of the data, or begin another; and what ends lines in JavaScript.
+# Letters that could end the element of the data, or begin another, or end lines in JavaScript.
 _ESCAPED = "<>&\u2028\u2029"
 
 
 def html_document(title: str, data: dict[str, Any]) -> str:
-    """Return the text of the document.
-
-    Parameters
-    ----------
-    title : str
-    data : dict
-        Numbers in it are finite.
-    """
+    """Return the text of the document; numbers in `data` are finite."""
     style = _text_of("page.css")
     script = "\n".join(map(_text_of, SCRIPTS))
     parts = {
@@ -208,19 +195,12 @@ _NODE_COLUMNS = ("left", "feature", "threshold", "gain", "missing_left", "remove
 
 
 def model_contents(model: Model, names: ModelNames, with_derivations: bool) -> dict[str, Any]:
-    """Return what the page shows of the trees.
-
-    Parameters
-    ----------
-    model : Model
-    names : ModelNames
-    with_derivations : bool
-        Whether nodes can be unfolded.
-    """
+    """Return what the page shows of the trees; with derivations, nodes can be unfolded."""
     trees = [grown_tree(model, tree) for tree in range(model.n_trees)]
     columns = tree_columns(trees, names)
     gains = [gain for gain, left in zip(columns["gain"], columns["left"], strict=True) if left > 0]
-    derivations = fold_derivations(_derivations(trees, names)) if with_derivations else None
+    nodes = ((tree, node) for tree in trees for node in range(len(tree.nodes)))
+    derivations = (derive_node(tree, node, names) for tree, node in nodes)
     values = columns["values"]
     return {
         "features": list(names.features),
@@ -228,19 +208,13 @@ def model_contents(model: Model, names: ModelNames, with_derivations: bool) -> d
         "n_outputs": model.n_outputs,
         "n_trees": model.n_trees,
         "is_vector": len(values) > 1,
-        "gamma": settings_of(model.params_of(0)).gamma,
+        "gamma": gamma_and_pruning(model.params_of(0))[0],
         "least_gain": min([0.0, *gains]),
         "largest_gain": max([0.0, *gains]),
         "largest_value": max(abs(value) for of_output in values for value in of_output),
         "trees": columns,
-        "derivations": derivations,
+        "derivations": fold_derivations(derivations) if with_derivations else None,
     }
-
-
-def _derivations(trees: Iterable[GrownTree], names: ModelNames) -> Iterator[Derivation]:
-    for tree in trees:
-        for node in range(len(tree.nodes)):
-            yield derive_node(tree, node, names)
 
 
 def tree_columns(trees: Iterable[GrownTree], names: ModelNames) -> dict[str, Any]:
@@ -248,15 +222,12 @@ def tree_columns(trees: Iterable[GrownTree], names: ModelNames) -> dict[str, Any
 
     Splits that pruning removed are among them, if the model has kept them.
 
-    Returns
-    -------
-    dict
-        ``starts``: where each tree begins, and the end of the last. ``left``: first child, counted
-        from the tree's root, the second one follows it; 0 for a leaf. ``feature``, ``threshold``
-        (the rows below it go to the first child), ``gain``, 0 for a leaf. ``missing_left``: 1 if
-        missing values go to the first child. ``removed``: 1 for a split that the model no longer
-        has. ``cover``. ``values``: a list for each output of a tree. ``conditions``: the splits on
-        categories or on missing values, in words, by node.
+    ``starts``: where each tree begins, and the end of the last. ``left``: first child, counted from
+    the tree's root, the second one follows it; 0 for a leaf. ``feature``, ``threshold`` (the rows
+    below it go to the first child), ``gain``, 0 for a leaf. ``missing_left``: 1 if missing values
+    go to the first child. ``removed``: 1 for a split that the model no longer has. ``cover``.
+    ``values``: a list for each output of a tree. ``conditions``: the splits on categories or on
+    missing values, in words, by node.
     """
     columns: dict[str, list[Any]] = {name: [] for name in _NODE_COLUMNS}
     values: list[list[float]] = []
@@ -298,17 +269,7 @@ def importance(name: str, about: str, values: np.ndarray) -> dict[str, Any]:
 def curve_contents(
     log: Mapping[str, Mapping[str, Any]], first_round: int, best: int | None
 ) -> dict[str, Any]:
-    """Return learning curves.
-
-    Parameters
-    ----------
-    log : mapping of str to mapping of str to list of float
-        By set of rows and metric, as in ``evals_result_``.
-    first_round : int
-        The first round of the log.
-    best : int or None
-        The best round.
-    """
+    """Return learning curves, of a log like ``evals_result_`` that begins with `first_round`."""
     by_metric: dict[str, list[dict[str, Any]]] = {}
     for rows, metrics in log.items():
         for name, values in metrics.items():

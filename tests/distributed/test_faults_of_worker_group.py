@@ -10,18 +10,18 @@ from threading import Timer
 import pytest
 from distributed import Client
 
-from sklboost.distributed.crew import Crew, LostSchedulerError, LostWorkersError
-from tests.distributed.crews import open_crew, start, wait_until, worker_threads
+from sklboost.distributed.worker_group import LostSchedulerError, LostWorkersError, WorkerGroup
+from tests.distributed.worker_groups import open_group, start, wait_until, worker_threads
 
 
 @pytest.fixture(scope="module")
 def cluster():
-    with open_crew(3, processes=True, memory_limit="600MiB") as crew:
-        yield crew
+    with open_group(3, processes=True, memory_limit="600MiB") as group:
+        yield group
 
 
 @pytest.fixture
-def crew(cluster):
+def group(cluster):
     """Give machines on two workers, at least; those that a test kills come back after a while."""
     wait_until(lambda: len(cluster.workers()) >= 2, 60)
     start(cluster)
@@ -29,9 +29,9 @@ def crew(cluster):
     cluster.stop()
 
 
-def process_of(crew, rank):
-    address = crew._machines[rank].address
-    return crew._client.run(os.getpid, workers=[address])[address]
+def process_of(group, rank):
+    address = group._members[rank].address
+    return group._client.run(os.getpid, workers=[address])[address]
 
 
 @pytest.fixture
@@ -48,31 +48,31 @@ def later():
         timer.join()
 
 
-def check_recovery(crew):
+def check_recovery(group):
     """Machines on those that are left do their work, and those of before are gone."""
-    wait_until(lambda: worker_threads(crew) == [])
-    start(crew)
-    ranks = list(range(len(crew._machines)))
-    assert crew.call("get_rank") == ranks
-    assert crew.call("exchange", 3, 10) == [[(rank + 2) * 10 for rank in ranks]] * len(ranks)
+    wait_until(lambda: worker_threads(group) == [])
+    start(group)
+    ranks = list(range(len(group._members)))
+    assert group.call("get_rank") == ranks
+    assert group.call("exchange", 3, 10) == [[(rank + 2) * 10 for rank in ranks]] * len(ranks)
 
 
-def test_a_worker_killed_during_a_call(crew):
-    address = crew._machines[1].address
+def test_a_worker_killed_during_a_call(group):
+    address = group._members[1].address
     begin = time.monotonic()
     with pytest.raises(LostWorkersError, match="killed") as caught:
-        crew.call("kill", 1)
+        group.call("kill", 1)
     assert caught.value.addresses == (address,)
     assert time.monotonic() - begin < 5
-    assert address not in crew.workers()
-    check_recovery(crew)
+    assert address not in group.workers()
+    check_recovery(group)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("late", [1.0, 60.0])
-def test_a_scheduler_that_notices_late_that_workers_are_killed(crew, monkeypatch, late):
-    killed = {machine.address for machine in crew._machines[1:]}
-    last, ask, noticed = crew._machines[-1].address, crew._n_threads, []
+def test_a_scheduler_that_notices_late_that_workers_are_killed(group, monkeypatch, late):
+    killed = {machine.address for machine in group._members[1:]}
+    last, ask, noticed = group._members[-1].address, group._n_threads, []
 
     async def ask_deaf(addresses=None):
         found = await ask(addresses)
@@ -82,49 +82,50 @@ def test_a_scheduler_that_notices_late_that_workers_are_killed(crew, monkeypatch
                 found[last] = 1
         return found
 
-    monkeypatch.setattr(crew, "_n_threads", ask_deaf)
-    monkeypatch.setattr("sklboost.distributed.crew._GRACE_OF_LOSS", 2.0)  # all say that they do
+    monkeypatch.setattr(group, "_n_threads", ask_deaf)
+    # all workers report that they are lost
+    monkeypatch.setattr("sklboost.distributed.worker_group._GRACE_OF_LOSS", 2.0)
     begin = time.monotonic()
     with pytest.raises(LostWorkersError, match="killed, for its use of memory perhaps") as caught:
-        crew.call("kill_others", 0)
+        group.call("kill_others", 0)
     assert time.monotonic() - begin < 15
     assert set(caught.value.addresses) == killed
     monkeypatch.undo()
-    assert killed.isdisjoint(crew.workers())
-    check_recovery(crew)
+    assert killed.isdisjoint(group.workers())
+    check_recovery(group)
 
 
-def test_a_suspended_worker_is_lost_after_a_while(crew):
-    process, address = process_of(crew, 1), crew._machines[1].address
-    crew.silence = 2.0
+def test_a_suspended_worker_is_lost_after_a_while(group):
+    process, address = process_of(group, 1), group._members[1].address
+    group.silence = 2.0
     try:
         with pytest.raises(LostWorkersError, match="did not answer for 2 seconds") as caught:
-            crew.call("kill", 1, signal.SIGSTOP)
+            group.call("kill", 1, signal.SIGSTOP)
         assert caught.value.addresses == (address,)
     finally:
-        del crew.silence
+        del group.silence
         os.kill(process, signal.SIGCONT)
-    check_recovery(crew)
+    check_recovery(group)
 
 
-def test_ctrl_c_during_a_call(crew, later):
+def test_ctrl_c_during_a_call(group, later):
     later(0.4, os.kill, os.getpid(), signal.SIGINT)
     with pytest.raises(KeyboardInterrupt):
-        crew.call("wait_for_others")
-    wait_until(lambda: worker_threads(crew) == [], 2)
-    check_recovery(crew)
+        group.call("wait_for_others")
+    wait_until(lambda: worker_threads(group) == [], 2)
+    check_recovery(group)
 
 
 def run_client(address, told):
     with Client(address) as client:
-        crew = start(Crew(client))
+        group = start(WorkerGroup(client))
         told.put("started")
-        crew.call("wait_for_others")
+        group.call("wait_for_others")
 
 
 def run_cluster(told):
-    with open_crew(2, processes=True) as crew:
-        told.put(crew._client.scheduler.address)
+    with open_group(2, processes=True) as group:
+        told.put(group._client.scheduler.address)
         time.sleep(1000)
 
 
@@ -147,25 +148,25 @@ def process():
         process.close()
 
 
-def test_machines_end_when_their_client_is_killed(crew, process):
-    crew.stop()
-    wait_until(lambda: worker_threads(crew) == [])
-    client, _ = process(run_client, crew._client.scheduler.address)
-    assert len(worker_threads(crew)) >= 2
+def test_machines_end_when_their_client_is_killed(group, process):
+    group.stop()
+    wait_until(lambda: worker_threads(group) == [])
+    client, _ = process(run_client, group._client.scheduler.address)
+    assert len(worker_threads(group)) >= 2
     client.kill()
-    wait_until(lambda: worker_threads(crew) == [])
+    wait_until(lambda: worker_threads(group) == [])
 
 
 @pytest.mark.slow
 def test_the_end_of_the_scheduler_is_told(process, later):
     cluster, address = process(run_cluster)
     with Client(address) as client:
-        crew = start(Crew(client))
+        group = start(WorkerGroup(client))
         workers = client.run(os.getpid)
         later(0.2, cluster.kill)
         with pytest.raises(LostSchedulerError, match="lost the scheduler"):
-            crew.call("wait_for_others")
-        crew.stop()
+            group.call("wait_for_others")
+        group.stop()
     wait_until(lambda: not any(map(is_alive, workers.values())), 30)
 
 

@@ -1,4 +1,4 @@
-"""Objects for machines, and clusters, that the tests of crews share."""
+"""Actors and clusters that the tests of worker groups share."""
 
 import os
 import signal
@@ -10,7 +10,7 @@ import numpy as np
 from distributed import Client, LocalCluster, Security
 from distributed.utils import get_mp_context
 
-from sklboost.distributed.crew import Crew
+from sklboost.distributed.worker_group import WorkerGroup
 
 
 class Recorder:
@@ -69,19 +69,19 @@ class Recorder:
         return self.peers.rank
 
 
-def start(crew, *arguments):
-    crew.start(Recorder, dict.fromkeys(crew.workers(), arguments))
-    return crew
+def start(group, *arguments):
+    group.start(Recorder, dict.fromkeys(group.workers(), arguments))
+    return group
 
 
 def _seats_of(dask_worker):
     worker_threads = dask_worker.extensions.get("sklboost-threads", {}).values()
-    return [(thread.place[2], thread.machine is None) for thread in worker_threads]
+    return [(thread.place[2], thread.actor is None) for thread in worker_threads]
 
 
-def worker_threads(crew):
+def worker_threads(group):
     """Return the ranks of machines on all workers, and whether they have no object."""
-    found = crew._client.run(_seats_of, on_error="ignore")
+    found = group._client.run(_seats_of, on_error="ignore")
     return sorted(thread for of_worker in found.values() for thread in of_worker)
 
 
@@ -100,8 +100,8 @@ _SETTINGS = {
 
 
 @contextmanager
-def open_crew(n_workers=2, **settings):
-    """Give a crew, of which the workers are threads of this process unless it is said otherwise."""
+def open_group(n_workers=2, **settings):
+    """Give a group on a cluster of its own, by default of threads of this process."""
     settings = {"processes": False, "threads_per_worker": 1, "dashboard_address": ":0"} | settings
     security = Security.temporary() if settings.get("protocol") == "tls://" else None
     with (
@@ -109,9 +109,9 @@ def open_crew(n_workers=2, **settings):
         LocalCluster(n_workers=n_workers, security=security, **settings) as cluster,
         Client(cluster, security=security) as client,
     ):
-        crew = Crew(client)
-        yield crew
-        crew.stop()
+        group = WorkerGroup(client)
+        yield group
+        group.stop()
 
 
 def _import_once():
