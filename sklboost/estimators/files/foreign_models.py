@@ -287,9 +287,14 @@ def _settings_of(config: Section) -> list[tuple[float, float]]:
     return [(rate / max(n_parallel, 1.0), reg_lambda)]
 
 
+def xgboost_document(fitted: FittedModel) -> dict[str, Any]:
+    """Return what XGBoost reads of a fitted estimator of ours; NotExpressibleError if it cannot."""
+    return learner_document(fitted.model, model_info(fitted))
+
+
 def booster_of(fitted: FittedModel) -> Any:
     """Return XGBoost's Booster of a fitted estimator of ours."""
-    data = write_ubjson(learner_document(fitted.model, model_info(fitted)))
+    data = write_ubjson(xgboost_document(fitted))
     try:
         import xgboost
     except ImportError as error:
