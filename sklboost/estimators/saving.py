@@ -163,9 +163,9 @@ class SavingMixin(HasFittedModel):
 
     @property
     def xgboost_readable_(self) -> bool:
-        """Whether XGBoost can open the file that `save_model` writes; if not, `to_xgboost` says why.
+        """Whether XGBoost can open the file that `save_model` writes.
 
-        The file then has the reason under the key ``not_for_xgboost``, too.
+        If not, :meth:`to_xgboost` says why, and the file does under the key ``not_for_xgboost``.
         """
         from sklboost.estimators.files.foreign_models import xgboost_document
         from sklboost.files.sections import NotExpressibleError
@@ -236,8 +236,19 @@ class SavingMixin(HasFittedModel):
         """
         from sklboost.estimators.files.model_files import load
 
-        if isinstance(target, type):
-            return load(fname, target)
-        loaded = load(fname, type(target))
+        kind = target if isinstance(target, type) else type(target)
+        loaded = load(fname, lambda name: kind)
+        if target is kind:
+            return loaded
         target.__dict__ = vars(loaded)
         return target
+
+    @classmethod
+    @np.errstate(all="ignore")
+    def _model_to_continue(cls, source: Any) -> Any:
+        """Return what `fit` is given as `init_model` as a fitted estimator of this class."""
+        if isinstance(source, SavingMixin):
+            return source
+        from sklboost.estimators.files.model_files import model_to_continue
+
+        return model_to_continue(source, cls)

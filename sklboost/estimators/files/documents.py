@@ -451,8 +451,8 @@ def _read_survival_targets(section: Section) -> SurvivalTargets:
     if len(set(strata.tolist())) < len(strata):
         section["strata"].fail("a stratum occurs twice")
     times = section["times"].numbers(limits=_NOT_NEGATIVE)
-    if len(times) == 0 or not (times[:-1] < times[1:]).all():
-        section["times"].fail("must be sorted, each time once, and not empty")
+    if not (times[:-1] < times[1:]).all():
+        section["times"].fail("must be sorted, each time once")
     centres = section["centres"].numbers(limits=SCORES)
     if len(centres) not in (0, max(1, len(strata))):
         section["centres"].fail("must be empty, or have a number for each stratum")

@@ -1,6 +1,7 @@
 """Model files: an estimator of ours and, where XGBoost can express it, the same for XGBoost."""
 
 import logging
+import os
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -61,39 +62,50 @@ def save(
             logging.getLogger("sklboost").info("the model file is for sklboost alone: %s", error)
     data = join_document(section, others, raw_format)
     if left_out := [name for name in parameters if name not in section["parameters"]]:
-        loses_predictions = fitted.loss.link == "other" and not is_built_in(fitted.loss)
+        is_opaque = fitted.loss.link == "other" and not is_built_in(fitted.loss)
+        predicts = "raw scores only (output_margin=True)" if is_opaque else "the same"
         warn_user(
             f"left out of the model file: {', '.join(left_out)}, since files hold no code, and no "
-            "objects of such classes. A loaded model predicts "
-            f"{'raw scores only (output_margin=True)' if loses_predictions else 'the same'}; before "
-            "another fit give it what is left out by set_params, or keep the model with pickle"
+            f"objects of such classes. A loaded model predicts {predicts}; before another fit give "
+            "it what is left out by set_params, or keep the model with pickle"
         )
     write_bytes(target, data)
 
 
-def load(source: Any, expected: type | Callable[[str], type]) -> Any:
+def load(source: Any, kind_of: Callable[[str], type]) -> Any:
     """Return the fitted estimator in a path, file object or bytes.
 
-    `expected` is its class, or gives the class of a name.
+    `kind_of` gives the class of estimators of a name.
     """
     data, name = read_bytes(source)
     document = Section(parse_document(data, name), name)
-    ours = document.get(OUR_KEY)
-    if ours is None:
-        return _load_xgboost(document, expected)
-    kind = expected if isinstance(expected, type) else expected(read_kind(ours))
-    return read_estimator(ours, kind, name)
-
-
-def _load_xgboost(document: Section, expected: type | Callable[[str], type]) -> Any:
-    """Return the estimator of a file of XGBoost's."""
+    if (ours := document.get(OUR_KEY)) is not None:
+        return read_estimator(ours, kind_of(read_kind(ours)), name)
     from sklboost.estimators.files.foreign_models import read_xgboost
 
-    if isinstance(expected, type):
-        return read_xgboost(document, {False: expected, True: expected})
-    return read_xgboost(
-        document, {False: expected("XGBRegressorLite"), True: expected("XGBClassifierLite")}
+    return read_xgboost(document, kind_of)
+
+
+def model_to_continue(source: Any, kind: type) -> Any:
+    """Return a model that `fit` is given, of whatever library or in a file, as one of a class.
+
+    Anything else, fitted estimators of ours above all, is returned as it is.
+    """
+    from sklboost.estimators.files.foreign_models import (
+        estimator_of_lightgbm,
+        estimator_of_xgboost,
     )
+
+    def kind_of(name: str) -> type:
+        return kind
+
+    if hasattr(source, "get_booster") or hasattr(source, "save_raw"):
+        return estimator_of_xgboost(source, kind_of)
+    if hasattr(source, "booster_") or hasattr(source, "model_to_string"):
+        return estimator_of_lightgbm(source, kind_of)
+    if isinstance(source, str | bytes | bytearray | os.PathLike) or hasattr(source, "read"):
+        return load(source, kind_of)
+    return source
 
 
 # --- in files of skops
