@@ -1,6 +1,5 @@
 """Models from files: the functions that choose the class of estimator."""
 
-from collections.abc import Mapping
 from pkgutil import resolve_name
 from typing import Any
 
@@ -10,13 +9,10 @@ from sklearn.utils.validation import check_is_fitted
 from sklboost.estimators.classifier import XGBClassifierLite
 from sklboost.estimators.regressor import XGBRegressorLite
 
-# By whether targets are classes.
-KINDS: Mapping[bool, type] = {False: XGBRegressorLite, True: XGBClassifierLite}
-
 
 def _class_named(name: str) -> type:
     """Return the class of estimators of a name that is in files."""
-    for kind in KINDS.values():
+    for kind in (XGBRegressorLite, XGBClassifierLite):
         if kind.__name__ == name:
             return kind
     # here, since boosted trees are loaded sooner without
@@ -121,7 +117,7 @@ def from_hist_gradient_boosting(estimator: Any) -> XGBRegressorLite | XGBClassif
     if not hasattr(type(estimator), "_predict_iterations"):
         raise TypeError(f"{estimator!r} is no HistGradientBoosting estimator of scikit-learn")
     check_is_fitted(estimator)
-    return make_estimator(KINDS, *read_hist_gradient_boosting(estimator))
+    return make_estimator(_class_named, *read_hist_gradient_boosting(estimator))
 
 
 @np.errstate(all="ignore")
@@ -165,9 +161,9 @@ def from_lightgbm(model: Any) -> XGBRegressorLite | XGBClassifierLite:
     >>> bool(abs(ours.predict(X) - theirs.predict(X)).max() < 1e-9)
     True
     """
-    from sklboost.estimators.files.foreign_models import estimator_of
+    from sklboost.estimators.files.foreign_models import estimator_of_lightgbm
 
-    return estimator_of(model, KINDS)
+    return estimator_of_lightgbm(model, _class_named)
 
 
 @np.errstate(all="ignore")
@@ -185,14 +181,17 @@ def from_xgboost(model: Any) -> XGBRegressorLite | XGBClassifierLite:
 
     Returns
     -------
-    XGBRegressorLite, XGBClassifierLite, XGBRFRegressorLite or XGBRFClassifierLite
-        Of a booster or a file a regressor or a classifier, as the objective says.
+    XGBRegressorLite, XGBClassifierLite, XGBRFRegressorLite, XGBRFClassifierLite, XGBRankerLite or \
+XGBSurvivalLite
+        As the objective says. XGBoost keeps no baseline hazards: a model of "survival:cox" predicts
+        risk scores, and one of "survival:aft" also times and their quantiles, but no functions of
+        time.
 
     Raises
     ------
     ModelFileError
-        If the model has what cannot be represented, such as ``booster="gblinear"`` or a ranking, or
-        if the file is damaged.
+        If the model has what cannot be represented, such as ``booster="gblinear"``, or if the file
+        is damaged.
     OSError
         If the file cannot be read.
 

@@ -115,31 +115,35 @@ class SavingMixin(HasFittedModel):
 
     @np.errstate(all="ignore")
     def save_model(
-        self, fname: Any, *, format: str = "xgboost", raw_format: str | None = None
+        self, fname: Any, *, format: str = "auto", raw_format: str | None = None
     ) -> None:
         """Write the fitted estimator to a model file, which holds no code.
 
         Unlike a pickle it is safe to open, whoever has written it, and later versions of the
         package read it. The estimator that :func:`sklboost.load_model` makes of it has the same
         bits: trees, parameters, classes, names, categories and the metrics of the training.
+        Parameters that hold code or other objects (callbacks, a metric or a loss of your own, a
+        RandomState) are left out, with a warning that names them.
 
         Parameters
         ----------
         fname : str, path-like or file object
             Ends with ``.json`` (JSON) or ``.ubj`` (UBJSON: binary, smaller, faster). A path has the
             old file or the whole new one at any time.
-        format : {"xgboost", "sklboost"}, default="xgboost"
-            "xgboost": XGBoost can open the file, too, and predicts the same for float32 values (for
-            models with categories: version 3.1 and later).
-            "sklboost": for this package only. Such a file is half as large, and any model has one.
+        format : {"auto", "xgboost", "sklboost"}, default="auto"
+            "auto": XGBoost can open the file, too, if it can express the model
+            (`xgboost_readable_`), and predicts the same for float32 values (for models with
+            categories: version 3.1 and later).
+            "xgboost": likewise, and an error where XGBoost cannot express the model.
+            "sklboost": for this package only. Such a file is half as large.
         raw_format : {"json", "ubj"}, optional
             What to write where `fname` does not say it.
 
         Raises
         ------
         ValueError
-            If XGBoost cannot express the model; or if a parameter holds code, such as a loss of
-            your own.
+            With ``format="xgboost"``, if XGBoost cannot express the model; if a parameter is out of
+            range; or if a label or category is an object that no file holds.
         OSError
             If the file cannot be written.
 
@@ -151,6 +155,21 @@ class SavingMixin(HasFittedModel):
 
         parameters = self.get_params(deep=False)  # type: ignore[attr-defined]
         save(type(self), parameters, self._fitted, fname, (format, raw_format))
+
+    @property
+    def xgboost_readable_(self) -> bool:
+        """Whether XGBoost can open the file that `save_model` writes.
+
+        If not, :meth:`to_xgboost` says why, and the file does under the key ``not_for_xgboost``.
+        """
+        from sklboost.estimators.files.foreign_models import xgboost_document
+        from sklboost.files.sections import NotExpressibleError
+
+        try:
+            xgboost_document(self._fitted)
+        except NotExpressibleError:
+            return False
+        return True
 
     @np.errstate(all="ignore")
     def to_xgboost(self) -> Any:
@@ -212,8 +231,19 @@ class SavingMixin(HasFittedModel):
         """
         from sklboost.estimators.files.model_files import load
 
-        if isinstance(target, type):
-            return load(fname, target)
-        loaded = load(fname, type(target))
+        kind = target if isinstance(target, type) else type(target)
+        loaded = load(fname, lambda name: kind)
+        if target is kind:
+            return loaded
         target.__dict__ = vars(loaded)
         return target
+
+    @classmethod
+    @np.errstate(all="ignore")
+    def _model_to_continue(cls, source: Any) -> Any:
+        """Return what `fit` is given as `init_model` as a fitted estimator of this class."""
+        if isinstance(source, SavingMixin):
+            return source
+        from sklboost.estimators.files.model_files import model_to_continue
+
+        return model_to_continue(source, cls)

@@ -10,7 +10,7 @@ import inspect
 import math
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
@@ -135,7 +135,7 @@ def check_loss_fits(loss: Loss, task: str, n_outputs: int) -> None:
         )
     method = "probabilities" if task in ("binary", "multiclass") else "predictions"
     has_method = getattr(type(loss), method) is not getattr(Loss, method)
-    links = list(LINKS) if is_regression else [_LINKS[task]]
+    links = links_of(task)[:-1]
     if has_method and loss.link != "other":
         raise ValueError(
             f"objective={loss.name} has a method {method} of its own and link={loss.link!r}, by "
@@ -146,6 +146,43 @@ def check_loss_fits(loss: Loss, task: str, n_outputs: int) -> None:
             f"objective={loss.name} has link={loss.link!r}: set it to "
             f"{' or '.join(map(repr, links))}, or write a method {method}(raw_score)"
         )
+
+
+def links_of(task: str) -> tuple[str, ...]:
+    """Return the links that a user's loss may have for a task; the last is "other"."""
+    return (*(LINKS if task == "regression" else (_LINKS[task],)), "other")
+
+
+class StoredLoss(Loss):
+    """What a model file has of a user's loss: what its raw scores are, and none of its code."""
+
+    def __init__(
+        self, name: str, link: str, n_outputs: int, parameters: np.ndarray, names: tuple[str, ...]
+    ):
+        self.name, self.link, self.n_outputs = name, link, n_outputs
+        self.parameters = parameters
+        self.output_names = names  # type: ignore[misc]
+
+    def gradients(self, y: np.ndarray, raw_score: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Raise ValueError."""
+        self._refuse("derivatives are", "fit with it again, or keep the model with pickle")
+
+    def _refuse(self, what: str, remedy: str) -> NoReturn:
+        raise ValueError(
+            f"objective={self.name} was a loss of the user's, and its {what} code, which no model "
+            f"file holds: {remedy}"
+        )
+
+
+class StoredScores(StoredLoss):
+    """The same of a loss that has the link "other": nobody knows what its raw scores mean."""
+
+    def predictions(self, raw_score: np.ndarray) -> np.ndarray:
+        """Raise ValueError."""
+        remedy = "predict(X, output_margin=True) returns the raw scores that it made them of"
+        self._refuse("predictions are", remedy)
+
+    probabilities = predictions
 
 
 def name_of(function: Any) -> str:

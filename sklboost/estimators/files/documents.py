@@ -3,6 +3,7 @@
 import dataclasses
 import functools
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -28,8 +29,9 @@ from sklboost.files.values import (
     read_value,
     value_document,
 )
+from sklboost.objectives.custom import StoredLoss, StoredScores, links_of
 from sklboost.objectives.loss import Loss, RowLoss
-from sklboost.objectives.registry import DISTRIBUTIONS, OBJECTIVES, make_loss
+from sklboost.objectives.registry import DISTRIBUTIONS, OBJECTIVES, is_built_in, make_loss
 from sklboost.tree.predict.assembly import assemble_model
 from sklboost.tree.predict.trees import trees_of
 from sklboost.version import __version__
@@ -55,39 +57,28 @@ def kind_of(estimator_class: type) -> str:
 def estimator_document(
     kind: type, parameters: Mapping[str, Any], attributes: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return the document of a fitted estimator of a class, with its parameters.
+    """Return the document of a fitted estimator of a class.
 
-    Raises
-    ------
-    ValueError
-        If a parameter breaks its rule, or holds what no file can: code above all.
+    Parameters that hold what no file can, code above all, are left out: predictions follow from the
+    attributes of the fit alone. ValueError if a parameter breaks its rule.
     """
     _check_parameters(kind, parameters)
-    return {
-        **_VERSIONS,
-        "estimator": kind_of(kind),
-        "parameters": {name: _parameter(name, value) for name, value in parameters.items()},
-        **_fit_document(attributes),
-    }
+    stored = {}
+    for name, value in parameters.items():
+        with suppress(NotStorableError):
+            stored[name] = value_document(value)
+    fit = fit_document(attributes)
+    return {**_VERSIONS, "estimator": kind_of(kind), "parameters": stored, **fit}
 
 
-def fit_document(attributes: Mapping[str, Any], *, has_loss: bool) -> dict[str, Any]:
-    """Return the document of the attributes of a fit, without the loss if `has_loss` is False.
-
-    Raises
-    ------
-    ValueError
-        If they hold what no file can.
-    """
-    return {**_VERSIONS, **_fit_document(attributes, has_loss)}
-
-
-def _fit_document(state: Mapping[str, Any], has_loss: bool = True) -> dict[str, Any]:
+def fit_document(state: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the document of the attributes of a fit; ValueError for what no file can hold."""
     trained = trained_model(state)
     return {
+        **_VERSIONS,
         "features": _features_document(trained.features),
         "targets": targets_document(trained.targets),
-        "loss": loss_document(trained.loss, trained.targets) if has_loss else None,
+        "loss": loss_document(trained.loss, trained.targets),
         "model": {
             "base_score": trained.model.base_score,
             "shift": trained.shift,
@@ -103,16 +94,6 @@ def _check_parameters(kind: type, parameters: Mapping[str, Any]) -> None:
     """Check parameters as fits read them: None may stand for a default, text for constraints."""
     read = {name: as_read(kind, name, value) for name, value in parameters.items()}
     check_parameters(kind, read)
-
-
-def _parameter(name: str, value: Any) -> Any:
-    try:
-        return value_document(value)
-    except NotStorableError as error:
-        raise NotStorableError(
-            f"{name}={value!r}: {error}; set_params({name}=...) to a plain value before, or keep "
-            "the model with pickle or cloudpickle"
-        ) from None
 
 
 def _features_document(features: FittedFeatures) -> dict[str, Any]:
@@ -166,7 +147,7 @@ def _training_document(state: Mapping[str, Any]) -> dict[str, Any]:
             document["report"]["traffic"] = {phase: [*counts] for phase, counts in traffic.items()}
     if chosen is not None:
         document["chosen_params"] = [
-            {"name": name, "value": _parameter(name, value), "reason": chosen.reasons[name]}
+            {"name": name, "value": value_document(value), "reason": chosen.reasons[name]}
             for name, value in chosen.items()
         ]
     if before_refit is not None:
@@ -239,7 +220,7 @@ def read_fit(section: Section, estimator_name: str, own_loss: Any = None) -> dic
     estimator_name : str
         Class of the estimator.
     own_loss : callable, Loss or None
-        The `objective` of a section without a loss.
+        The user's `objective`, of whose loss the section has the link alone.
 
     Raises
     ------
@@ -470,8 +451,8 @@ def _read_survival_targets(section: Section) -> SurvivalTargets:
     if len(set(strata.tolist())) < len(strata):
         section["strata"].fail("a stratum occurs twice")
     times = section["times"].numbers(limits=_NOT_NEGATIVE)
-    if len(times) == 0 or not (times[:-1] < times[1:]).all():
-        section["times"].fail("must be sorted, each time once, and not empty")
+    if not (times[:-1] < times[1:]).all():
+        section["times"].fail("must be sorted, each time once")
     centres = section["centres"].numbers(limits=SCORES)
     if len(centres) not in (0, max(1, len(strata))):
         section["centres"].fail("must be empty, or have a number for each stratum")
@@ -487,29 +468,33 @@ def _read_survival_targets(section: Section) -> SurvivalTargets:
 
 
 def loss_document(loss: Loss, targets: Targets) -> dict[str, Any]:
-    """Return the document of a loss.
-
-    Raises
-    ------
-    NotStorableError
-        If it is one that a user has written.
-    """
+    """Return the document of a loss; of one that a user has written, what its raw scores are."""
+    if not is_built_in(loss):
+        return {
+            "objective": loss.name,
+            "parameters": {},
+            "own": {
+                "link": loss.link,
+                "numbers": np.array(loss.parameters, dtype=np.float64).ravel(),
+                "output_names": list(loss.output_names),
+            },
+        }
     name = loss.parameter if isinstance(loss, RowLoss) else ""
     # each target has the same values, and all targets are side by side
     parameters = {name: loss.parameters[:: targets.size].tolist()} if name else {**loss.made_of}
-    document = {"objective": loss.name, "parameters": parameters}
-    made = _make(loss.name, targets, parameters)
-    if type(made) is not type(loss):
-        raise NotStorableError(
-            f"objective={loss.name}: the model was trained with a loss of your own, which is code, "
-            "and no model file holds code; keep the model with pickle or cloudpickle"
-        )
-    return document
+    return {"objective": loss.name, "parameters": parameters}
 
 
 def read_loss(section: Section, targets: Targets, n_outputs: int) -> Loss:
     """Return the loss of a section; there are `n_outputs` raw scores per row."""
     name, given = section["objective"].text(), section["parameters"]
+    if (own := section.get("own")) is not None:
+        names = [output.text() for output in own["output_names"]]
+        if len(names) not in (0, n_outputs):
+            own["output_names"].fail(f"must have {n_outputs} elements, and has {len(names)}")
+        link = own["link"].text(links_of(targets.task))
+        kind = StoredScores if link == "other" else StoredLoss
+        return kind(name, link, n_outputs, own["numbers"].numbers(), tuple(names))
     parameters = {key: read_value(value) for key, value in given.items()}
     lists = {
         key: given[key].numbers().tolist()

@@ -12,6 +12,8 @@ from sklboost.estimators.fit.fitting import fit_attributes
 from sklboost.estimators.fit.reading import TREE_PARAMETERS
 from sklboost.estimators.input.classes import ClassTargets, LabelTargets
 from sklboost.estimators.input.feature_names import FittedFeatures
+from sklboost.estimators.input.queries import RankingTargets
+from sklboost.estimators.input.survival_targets import SurvivalTargets
 from sklboost.estimators.input.targets import RegressionTargets, Targets
 from sklboost.estimators.parameters.boosters import (
     ClassifierParameters,
@@ -46,6 +48,7 @@ def model_info(fitted: FittedModel) -> ModelInfo:
         "multi_strategy": STRATEGIES[settings.multi_output],
         "booster": "dart" if fitted.n_dart_rounds > 0 else "gbtree",
     }
+    known |= loss.made_of
     if isinstance(loss, RowLoss) and loss.parameter:
         known[loss.parameter] = loss.parameters[:: targets.size].tolist()
     return ModelInfo(
@@ -71,32 +74,36 @@ _NEEDED = {
 }
 
 
+_NAMES = {"regression": "Regressor", "ranking": "Ranker", "survival": "Survival"}
+
+
 def make_estimator(
-    kinds: Mapping[bool, type],
+    kind_of: Callable[[str], type],
     trees: Sequence[ForeignTree],
     places: Sequence[str],
     info: ModelInfo,
+    forest: str = "",
 ) -> Any:
     """Return a fitted estimator with trees of another library.
 
-    Parameters
-    ----------
-    kinds : mapping of bool to type
-        The class of regressors (False) and of classifiers (True).
-    trees : sequence of ForeignTree
-    places : sequence of str
-        Where the trees are, for errors.
-    info : ModelInfo
-
-    Raises
-    ------
-    ModelFileError
-        If links of a tree are wrong, or a parameter that the model needs is out of range.
+    `kind_of` gives the class of estimators of a name, and `places` say where the trees are, for
+    errors; `forest` is "RF" for one of a random forest. ModelFileError if links of a tree are
+    wrong, or a parameter that the model needs is out of range; TypeError if the class is another
+    than the model needs.
     """
-    kind = kinds[info.task != "regression"]
-    given = {**info.parameters, "objective": info.objective, "missing": info.missing}
-    estimator = kind(**_allowed(kind, given))
+    name = f"XGB{forest}{_NAMES.get(info.task, 'Classifier')}Lite"
+    kind: Any = kind_of(name)
     targets = _targets(info)
+    if type(targets) not in kind._kind.kinds():
+        raise TypeError(
+            f"it is a model with objective={info.objective!r}, for {name} and no {kind.__name__}: "
+            f"call sklboost.load_model, or {name}.load_model"
+        )
+    parameters = dict(info.parameters)
+    if issubclass(kind, ForestParameters):  # which have one round
+        parameters["n_estimators"] = parameters.pop("num_parallel_tree")
+    given = {**parameters, "objective": info.objective, "missing": info.missing}
+    estimator = kind(**_allowed(kind, given))
     settings = {name: getattr(estimator, name) for name in TREE_PARAMETERS}
     n_parallel_trees = rounds_and_trees(estimator, estimator._is_forest)[1]
     settings["learning_rate"] /= n_parallel_trees  # which share it
@@ -135,10 +142,12 @@ def make_estimator(
     return estimator
 
 
-def _allowed(kind: type, given: Mapping[str, Any]) -> dict[str, Any]:
+def _allowed(kind: Any, given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the parameters; those for training alone that our rules do not allow are left out."""
     allowed = {}
     for name, value in given.items():
+        if name not in kind._get_param_names():
+            continue
         try:
             check_parameters(kind, {name: value})
         except ValueError as error:
@@ -152,14 +161,18 @@ def _allowed(kind: type, given: Mapping[str, Any]) -> dict[str, Any]:
 def _targets(info: ModelInfo) -> Targets:
     if info.task == "regression":
         return RegressionTargets(info.n_targets)
+    if info.task == "ranking":
+        return RankingTargets()
+    if info.task == "survival":  # XGBoost keeps neither the times nor the baseline hazards
+        return SurvivalTargets(np.empty(0), np.empty(0))
     assert info.classes is not None
     if info.task == "multilabel":
         return LabelTargets(info.classes, np.dtype(np.int64))
     return ClassTargets(info.classes, np.ones(len(info.classes)), False)
 
 
-def estimator_of(theirs: Any, kinds: Mapping[bool, type]) -> Any:
-    """Return the estimator of a Booster, an LGBMModel or a text model; `kinds` are its classes."""
+def estimator_of_lightgbm(theirs: Any, kind_of: Callable[[str], type]) -> Any:
+    """Return the estimator of a Booster, an LGBMModel or a text model of LightGBM's."""
     # known by their methods, so that lightgbm need not be installed
     booster = theirs.booster_ if hasattr(theirs, "booster_") else theirs
     if hasattr(booster, "model_to_string"):
@@ -183,7 +196,7 @@ def estimator_of(theirs: Any, kinds: Mapping[bool, type]) -> Any:
         taken = {"n_jobs": theirs.n_jobs, "random_state": theirs.random_state}
     best = getattr(booster, "best_iteration", 0)
     return make_estimator(
-        kinds,
+        kind_of,
         trees,
         places,
         info._replace(
@@ -201,14 +214,14 @@ _PARAMETERS = (
     *("max_cat_to_onehot", "max_cat_threshold", "monotone_constraints", "interaction_constraints"),
     *("rate_drop", "skip_drop", "one_drop", "sample_type", "normalize_type"),
     *("scale_pos_weight", "importance_type", "early_stopping_rounds", "random_state"),
+    *("lambdarank_pair_method", "lambdarank_num_pair_per_sample", "lambdarank_normalization"),
+    *("lambdarank_score_normalization", "lambdarank_unbiased", "lambdarank_bias_norm"),
+    "ndcg_exp_gain",
 )
 
 
 def estimator_of_xgboost(theirs: Any, kind_of: Callable[[str], type]) -> Any:
-    """Return the estimator of a model of XGBoost's, in memory or in a file.
-
-    `kind_of` gives the class of estimators of a name.
-    """
+    """Return the estimator of a model of XGBoost's, in memory or in a file."""
     known, forest = NOTHING_KNOWN, ""
     booster = theirs
     if hasattr(theirs, "get_booster"):
@@ -221,33 +234,21 @@ def estimator_of_xgboost(theirs: Any, kind_of: Callable[[str], type]) -> Any:
         known = known._replace(settings=[*known.settings, *_settings_of(config)])
     else:
         data, name = read_bytes(theirs, "XGBoost")
-    return read_xgboost(
-        Section(parse_document(data, name, is_whole=True), name),
-        {
-            False: kind_of(f"XGB{forest}RegressorLite"),
-            True: kind_of(f"XGB{forest}ClassifierLite"),
-        },
-        known,
-    )
+    document = Section(parse_document(data, name, is_whole=True), name)
+    return read_xgboost(document, kind_of, known, forest)
 
 
 def read_xgboost(
-    document: Section, kinds: Mapping[bool, type], known: Known = NOTHING_KNOWN
+    document: Section,
+    kind_of: Callable[[str], type],
+    known: Known = NOTHING_KNOWN,
+    forest: str = "",
 ) -> Any:
-    """Return the estimator of a document of XGBoost's.
-
-    `kinds` are the classes of regressors (False) and of classifiers (True).
-    """
-    if kinds[False] is kinds[True]:
-        known = known._replace(is_classifier=issubclass(kinds[True], ClassifierParameters))
-    trees, places, info = read_model(document, known)
-    parameters = dict(info.parameters)
-    if issubclass(kinds[info.task != "regression"], ForestParameters):
-        # which have one round, and other rules for these
-        parameters["n_estimators"] = parameters.pop("num_parallel_tree")
-        for name in ("booster", "early_stopping_rounds"):
-            parameters.pop(name, None)
-    return make_estimator(kinds, trees, places, info._replace(parameters=parameters))
+    """Return the estimator of a document of XGBoost's; arguments as of :func:`make_estimator`."""
+    kind = kind_of("XGBRegressorLite")
+    if kind is kind_of("XGBClassifierLite"):  # the caller knows it
+        known = known._replace(is_classifier=issubclass(kind, ClassifierParameters))
+    return make_estimator(kind_of, *read_model(document, known), forest)
 
 
 def _known_of(theirs: Any) -> Known:
@@ -287,9 +288,14 @@ def _settings_of(config: Section) -> list[tuple[float, float]]:
     return [(rate / max(n_parallel, 1.0), reg_lambda)]
 
 
+def xgboost_document(fitted: FittedModel) -> dict[str, Any]:
+    """Return what XGBoost reads of a fitted estimator of ours; NotExpressibleError if it cannot."""
+    return learner_document(fitted.model, model_info(fitted))
+
+
 def booster_of(fitted: FittedModel) -> Any:
     """Return XGBoost's Booster of a fitted estimator of ours."""
-    data = write_ubjson(learner_document(fitted.model, model_info(fitted)))
+    data = write_ubjson(xgboost_document(fitted))
     try:
         import xgboost
     except ImportError as error:

@@ -44,6 +44,7 @@ from sklboost.estimators.parameters.rules import (
     value_of,
 )
 from sklboost.estimators.predict.fitted_model import FittedModel, TrainedModel
+from sklboost.objectives.custom import StoredLoss
 from sklboost.objectives.loss import Loss, lacking
 from sklboost.objectives.registry import TASK_WORDS
 
@@ -135,10 +136,12 @@ def read_task(
     is_warm_start = other is None and bool(parameters.warm_start) and hasattr(estimator, "model_")
     if is_warm_start:
         other, name = estimator, "the model of warm_start=True"
+    elif other is not None:
+        other = estimator._model_to_continue(other)
     if other is not None and type(other) is not type(estimator):
         raise TypeError(
-            f"{name}={other!r}: it must be a fitted {type(estimator).__name__}, "
-            "whose trees the new ones are added to"
+            f"{name}={other!r}: it must be a fitted {type(estimator).__name__}, or a file or a "
+            "model of another library that is read as one: the new trees are added to its trees"
         )
     continued = None if other is None else other._fitted
     clock = Clock()
@@ -205,6 +208,11 @@ def _read_data(
         targets = targets.continuing(continued.targets, name)
     loss = targets.make_loss(parameters)
     if continued is not None:
+        if isinstance(continued.loss, StoredLoss) and parameters.objective is None:
+            raise ValueError(
+                f"{name} was trained with objective={continued.loss.name}, a loss of your own, "
+                "which its file does not hold: call set_params(objective=...) with it before"
+            )
         _check_continued(continued, name, features, targets, loss)
         if continued.has_margin and len(rows.margin) == 0:
             raise ValueError(

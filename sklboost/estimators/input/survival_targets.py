@@ -151,7 +151,14 @@ class SurvivalTargets(Targets):
         self, loss: Loss, raw_score: np.ndarray, codes: np.ndarray
     ) -> np.ndarray:
         """Return the cumulative hazards of rows at all times, shape (n_samples, n_times)."""
-        if isinstance(loss, AcceleratedFailureTime):
+        has_formula = isinstance(loss, AcceleratedFailureTime)
+        if len(self.times) == 0 or not (has_formula or len(self.centres) > 0):
+            raise ValueError(
+                "the model was trained by XGBoost, which keeps neither the times of events nor "
+                "baseline hazards: predict, and predict_quantile of 'survival:aft', do without; "
+                "continue the model here (init_model) to have them"
+            )
+        if isinstance(loss, AcceleratedFailureTime):  # a type checker reads no names
             return loss.cumulative_hazards(self.times, raw_score)
         with np.errstate(over="ignore", invalid="ignore"):
             ratio = np.exp(raw_score - self.centres[codes])

@@ -184,8 +184,10 @@ class FittedModel(TrainedModel):
         names = []
         for output in range(n_outputs):
             parts = [f"target {output % n_targets}"] if n_targets > 1 else []
-            if n_outputs > n_targets:
+            if n_outputs > n_targets and len(self.loss.parameters) == n_outputs:
                 parts.append(f"alpha {self.loss.parameters[output]:g}")
+            elif n_outputs > n_targets:  # of a loss of the user's
+                parts.append(f"output {output // n_targets}")
             names.append(" at ".join(parts))
         return names
 

@@ -16,9 +16,10 @@ class SharedObjective(NamedTuple):
     """An objective of XGBoost that means the same here."""
 
     section: str = ""  # the key of its parameters in XGBoost's files; empty: it has none
-    parameter: str = ""  # ours, of the same name there; empty: none
+    parameters: tuple[str, ...] = ()  # ours, of the same name there
     is_list: bool = False  # whether there may be several values, such as ``[0.1,0.9]``
     written: dict[str, str] = {}  # noqa: RUF012, never modified
+    sign: float = 1.0  # of our raw scores by XGBoost's
 
 
 _OF_WEIGHTS = SharedObjective("reg_loss_param", written={"scale_pos_weight": "1"})
@@ -28,11 +29,11 @@ SHARED: dict[str, dict[str, SharedObjective]] = {
     "regression": {
         "reg:squarederror": _OF_WEIGHTS,
         "reg:absoluteerror": SharedObjective(),
-        "reg:quantileerror": SharedObjective("quantile_loss_param", "quantile_alpha", True),
-        "reg:pseudohubererror": SharedObjective("pseudo_huber_param", "huber_slope"),
+        "reg:quantileerror": SharedObjective("quantile_loss_param", ("quantile_alpha",), True),
+        "reg:pseudohubererror": SharedObjective("pseudo_huber_param", ("huber_slope",)),
         "reg:logistic": _OF_WEIGHTS,
         "reg:gamma": _OF_WEIGHTS,
-        "reg:tweedie": SharedObjective("tweedie_regression_param", "tweedie_variance_power"),
+        "reg:tweedie": SharedObjective("tweedie_regression_param", ("tweedie_variance_power",)),
         "count:poisson": SharedObjective(
             "poisson_regression_param", written={"max_delta_step": "0.7"}
         ),
@@ -43,10 +44,17 @@ SHARED: dict[str, dict[str, SharedObjective]] = {
     "ranking": dict.fromkeys(
         ("rank:ndcg", "rank:map", "rank:pairwise"), SharedObjective("lambdarank_param")
     ),
+    "survival": {
+        "survival:cox": SharedObjective(),
+        # raw scores are logarithms of times there, and risks here
+        "survival:aft": SharedObjective(
+            "aft_loss_param", ("aft_loss_distribution", "aft_loss_distribution_scale"), sign=-1.0
+        ),
+    },
 }
 SHARED["multilabel"] = SHARED["binary"]
 # Objectives whose raw scores have the unit of predictions, the logarithm of it, or log-odds.
-LOG = {"reg:gamma", "reg:tweedie", "count:poisson"}
+LOG = {"reg:gamma", "reg:tweedie", "count:poisson", "survival:cox", "survival:aft"}
 LOG_ODDS = {"reg:logistic", "binary:logistic"}
 _MOST = 2**31 - 1
 _MOST_NODES = 2**30
@@ -115,8 +123,6 @@ _NO_REMEDY = "sklboost has no objective of that name and meaning"
 _REFUSED = {
     "binary:logitraw": "its raw scores are not probabilities; train with binary:logistic",
     "reg:squaredlogerror": "its raw scores are predictions there, and logarithms here",
-    "rank": "models of rankings are not read; train an XGBRankerLite",
-    "survival": "models of survival times are not read; train an XGBSurvivalLite",
 }
 
 
@@ -159,13 +165,17 @@ def read_model(
         task = "multilabel"
     if (task == "multiclass") != (n_classes > 1):
         shapes["num_class"].fail(f"{n_classes} classes, but the objective is {objective!r}")
-    parameters = _objective_parameters(learner["objective"], task, objective)
+    if task in ("ranking", "survival") and n_outputs > 1:
+        shapes["num_target"].fail(f"{n_outputs} targets, but the objective is {objective!r}")
+    sign = SHARED[task][objective].sign
+    parameters = _objective_parameters(learner["objective"], SHARED[task][objective])
     n_alphas = np.size(parameters.get("quantile_alpha", 0.0))
     trees, n_parallel, best = _rounds(booster, weights, n_outputs, learner)
     is_vector = len(trees) > 0 and trees[0][0].values.shape[1] > 1
     found = find_settings([tree for tree, _ in trees], known.settings)
     # a leaf that is not explained still has a value; λ of NaN says that G is not known
-    rate, reg_lambda = found or (_likely_rate(known, n_parallel), np.nan)
+    rates = [rate for rate, _ in known.settings if rate > 0.0] or [_DEFAULT_RATE / n_parallel]
+    rate, reg_lambda = found or (rates[0], np.nan)
     parameters["learning_rate"] = float(f"{rate * n_parallel:.9g}")
     if found is not None:
         parameters["reg_lambda"] = reg_lambda
@@ -180,7 +190,7 @@ def read_model(
     info = ModelInfo(
         task=task,
         objective=objective,
-        base_score=_base_score(shapes["base_score"], objective, n_outputs),
+        base_score=sign * _base_score(shapes["base_score"], objective, n_outputs),
         n_targets=max(n_outputs // n_alphas, 1) if task == "regression" else 1,
         n_features=n_features,
         feature_names=[name.text() for name in names] or None if names is not None else None,
@@ -195,13 +205,12 @@ def read_model(
     if names is not None and info.feature_names and len(info.feature_names) != n_features:
         names.fail(f"must have {n_features} elements, and has {len(info.feature_names)}")
     foreign = [tree.foreign(weight, rate, reg_lambda) for tree, weight in trees]
+    if sign != 1.0:
+        foreign = [
+            tree._replace(value=sign * tree.value, gradient=sign * tree.gradient)
+            for tree in foreign
+        ]
     return foreign, [tree.place for tree, _ in trees], info
-
-
-def _likely_rate(known: Known, n_parallel: int) -> float:
-    """Return the learning rate that leaf values were probably multiplied by."""
-    rates = [rate for rate, _ in known.settings if rate > 0.0]
-    return rates[0] if rates else _DEFAULT_RATE / n_parallel
 
 
 def _count(section: Section | None, least: int = 0, most: int = _MOST) -> int:
@@ -243,22 +252,25 @@ def _task(learner: Section, known: Known) -> tuple[str, str]:
         task = "multiclass" if name.startswith("multi:") else "binary"
     else:
         name = {"binary:logistic": "reg:logistic"}.get(name, name)
-        task = "regression"
+        task = {"rank": "ranking", "survival": "survival"}.get(name.partition(":")[0], "regression")
     if name not in SHARED[task]:
-        why = _REFUSED.get(name, _REFUSED.get(name.partition(":")[0], _NO_REMEDY))
+        why = _REFUSED.get(name, _NO_REMEDY)
         kind = "a classifier" if is_classifier else "a regressor"
         section.fail(f"the objective {section.text()!r} of {kind}: {why}")
     return task, name
 
 
-def _objective_parameters(section: Section, task: str, objective: str) -> dict[str, Any]:
-    shared = SHARED[task][objective]
-    if not shared.parameter:
-        return {}
-    values = _floats(section[shared.section][shared.parameter])
-    # 1.29999995 is the float32 of 1.3
-    values = [float(str(np.float32(value))) for value in values]
-    return {shared.parameter: values if len(values) > 1 else values[0]}
+def _objective_parameters(section: Section, shared: SharedObjective) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name in shared.parameters:
+        part = section[shared.section][name]
+        if name == "aft_loss_distribution":
+            found[name] = part.text()
+            continue
+        # 1.29999995 is the float32 of 1.3
+        values = [float(str(np.float32(value))) for value in _floats(part)]
+        found[name] = values if len(values) > 1 else values[0]
+    return found
 
 
 def _base_score(section: Section, objective: str, n_outputs: int) -> np.ndarray:
@@ -313,8 +325,9 @@ def _booster(section: Section) -> tuple[Section, np.ndarray | None]:
     if name == "gblinear":
         section["name"].fail("booster='gblinear' has no trees, and sklboost has nothing but trees")
     section["name"].text(("gbtree", "dart"))
-    if name == "gbtree":
-        return section["model"], None
+    if name == "gbtree":  # dart's, too, since XGBoost 3.4
+        weights = section["model"].get("weight_drop")
+        return section["model"], None if weights is None else weights.numbers(limits=_WEIGHTS)
     return section["gbtree"]["model"], section["weight_drop"].numbers(limits=_WEIGHTS)
 
 

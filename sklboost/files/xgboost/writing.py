@@ -20,7 +20,7 @@ _NO_THRESHOLD = np.float32(1e-45)  # what XGBoost has where there is none
 _OLD_VERSION, _NEW_VERSION = [2, 1, 0], [3, 2, 0]
 _NO_NAME_HAS = "[]<"  # XGBoost's text dumps give these a meaning
 _LEAST = float(np.finfo(np.float32).tiny)
-_KINDS = {"regression": "regressor", "ranking": "ranker"}
+_KINDS = {"regression": "regressor", "ranking": "ranker", "survival": "regressor"}
 
 
 def learner_document(model: Model, info: ModelInfo) -> dict[str, Any]:
@@ -36,7 +36,8 @@ def learner_document(model: Model, info: ModelInfo) -> dict[str, Any]:
         If XGBoost has no way to say what the model is; a ValueError.
     """
     _check(model, info)
-    base_score, rest = _base_score(info)
+    sign = SHARED[info.task][info.objective].sign
+    base_score, rest = _base_score(info._replace(base_score=sign * info.base_score))
     is_old = len(set(base_score)) == 1 and model.params_of(0).multi_output == 0
     text = ",".join(f"{score:.9g}" for score in base_score[: 1 if is_old else None])
     categories = write_categories(info.encodings)
@@ -45,7 +46,10 @@ def learner_document(model: Model, info: ModelInfo) -> dict[str, Any]:
         "attributes": _attributes(model, info),
         "feature_names": info.feature_names or [],
         "feature_types": _feature_types(info),
-        "gradient_booster": {"model": _trees(model, info, rest, categories), "name": "gbtree"},
+        "gradient_booster": {
+            "model": _trees(model, info, rest, sign, categories),
+            "name": "gbtree",
+        },
         "learner_model_param": {
             "base_score": text if is_old else f"[{text}]",
             "boost_from_average": "1",
@@ -134,19 +138,20 @@ def _objective(model: Model, info: ModelInfo) -> dict[str, Any]:
     if not shared.section:
         return {"name": name}
     parameters = dict(shared.written)
-    if shared.parameter:
-        value = f"{info.parameters[shared.parameter][0]:.9g}"
-        parameters[shared.parameter] = f"[{value}]" if shared.is_list else value
+    for own in shared.parameters:
+        value = info.parameters[own]
+        text = value if isinstance(value, str) else f"{value[0]:.9g}"
+        parameters[own] = f"[{text}]" if shared.is_list else text
     if info.task == "multiclass":
         parameters["num_class"] = str(model.n_outputs)
     return {"name": name, shared.section: parameters}
 
 
 def _trees(
-    model: Model, info: ModelInfo, rest: np.ndarray, categories: dict[str, Any] | None
+    model: Model, info: ModelInfo, rest: np.ndarray, sign: float, categories: dict[str, Any] | None
 ) -> dict[str, Any]:
     """Return the section of the trees; `rest` is added to the leaves of the first round."""
-    writer = TreeWriter(model, info.encodings)
+    writer = TreeWriter(model, info.encodings, sign)
     settings = model.params_of(0)
     n_parallel, per_round = settings.num_parallel_tree, model.trees_per_round
     n_groups = per_round // n_parallel
@@ -177,8 +182,9 @@ class TreeWriter:
     are those of the other side.
     """
 
-    def __init__(self, model: Model, encodings: tuple[Encoding, ...] | None):
+    def __init__(self, model: Model, encodings: tuple[Encoding, ...] | None, sign: float):
         self.model = model
+        self.sign = sign  # of XGBoost's raw scores by ours
         self.n_outputs = model.outputs.shape[1]  # 0: trees have one
         self.encodings = encodings or ()
         self.written_codes = [
@@ -202,7 +208,7 @@ class TreeWriter:
         sizes = np.array(list(map(len, codes)), dtype=np.int64)
         rate = self.model.params_of(tree).learning_rate
         return {
-            **self._leaves(nodes, self.model.values[:, start + order].T, rate, shift),
+            **self._leaves(nodes, self.sign * self.model.values[:, start + order].T, rate, shift),
             "categories": np.concatenate([np.empty(0, np.int32), *codes], dtype=np.int32),
             "categories_nodes": np.flatnonzero(by_category).astype(np.int32),
             "categories_segments": np.cumsum(sizes) - sizes,

@@ -2,6 +2,8 @@
 
 import datetime
 import io
+import json
+import warnings
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -118,16 +120,8 @@ def test_another_class_is_refused():
             other.load_model(data_)
 
 
-def test_what_no_file_holds_is_refused():
+def test_a_parameter_out_of_range_is_refused():
     X, y = load_diabetes(return_X_y=True)
-    model = KINDS["loss in Python"].fit()
-    with pytest.raises(ValueError, match=r"objective=.*pickle"):
-        saved(model)
-    with pytest.raises(ValueError, match=r"a loss of your own"):
-        saved(model.set_params(objective=None))
-    model = XGBRegressorLite(n_estimators=2, random_state=np.random.RandomState(0)).fit(X, y)
-    with pytest.raises(ValueError, match=r"random_state=.*set_params\(random_state"):
-        saved(model)
     with pytest.raises(ValueError, match="gamma=-1"):
         saved(XGBRegressorLite(n_estimators=2).fit(X, y).set_params(gamma=-1))
 
@@ -136,7 +130,7 @@ def test_what_no_file_holds_is_refused():
     ("arguments", "error"),
     [
         (dict(fname="model.pkl"), r"model.pkl.*\.json or \.ubj"),
-        (dict(fname="model.json", format="onnx"), "format='onnx'.*'xgboost', 'sklboost'"),
+        (dict(fname="model.json", format="onnx"), "format='onnx'.*'auto', 'xgboost', 'sklboost'"),
         (dict(fname="model.json", raw_format="yaml"), "raw_format='yaml'.*'json' or 'ubj'"),
         (dict(fname=io.BytesIO()), "raw_format"),
         (dict(fname=io.StringIO(), raw_format="ubj"), "binary.*'wb'"),
@@ -155,8 +149,13 @@ def test_a_failing_write_leaves_the_old_file(tmp_path):
     path = tmp_path / "model.json"
     model.save_model(path, format="sklboost")
     before = path.read_bytes()
-    with pytest.raises(ValueError, match="pickle"):
-        model.set_params(random_state=np.random.RandomState(0)).save_model(path)
+    with pytest.raises(ValueError, match="gamma=-1"):
+        model.set_params(gamma=-1).save_model(path)
+    model.set_params(gamma=0.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(UserWarning, match="left out of the model file: random_state"):
+            model.set_params(random_state=np.random.RandomState(0)).save_model(path)
     assert path.read_bytes() == before
     with pytest.raises(FileNotFoundError, match=r"no_such_folder.model\.json.*create it first"):
         model.set_params(random_state=0).save_model(
@@ -180,14 +179,20 @@ def test_xgboost_opens_the_same_file(raw_format, tmp_path):
         assert (load_model(source).predict_proba(X) == model.predict_proba(X)).all()
 
 
-def test_what_xgboost_cannot_express_names_the_other_format(tmp_path):
+def test_what_xgboost_cannot_express_is_for_us_alone(tmp_path, caplog):
     X, y = load_diabetes(return_X_y=True)
     model = XGBRegressorLite(n_estimators=2, linear_tree=True).fit(X, y)
     path = tmp_path / "model.json"
-    with pytest.raises(ValueError, match=r"XGBoost.*linear leaves.*format='sklboost'"):
-        model.save_model(path)
+    with pytest.raises(ValueError, match=r"XGBoost has no linear leaves; save_model\(path\) keeps"):
+        model.save_model(path, format="xgboost")
     assert not path.exists()
-    model.save_model(path, format="sklboost")
+    assert not model.xgboost_readable_
+    with caplog.at_level("INFO", logger="sklboost"):
+        model.save_model(path)
+    assert "for sklboost alone: XGBoost has no linear leaves" in caplog.text
+    document = json.loads(path.read_bytes())
+    assert list(document) == ["sklboost"]
+    assert document["sklboost"]["not_for_xgboost"] == "XGBoost has no linear leaves"
     assert (load_model(path).predict(X) == model.predict(X)).all()
 
 
