@@ -43,7 +43,7 @@ from sklboost.estimators.parameters.rules import (
     names_of,
     value_of,
 )
-from sklboost.estimators.predict.fitted_model import FittedModel, TrainedModel
+from sklboost.estimators.predict.fitted_model import FittedModel
 from sklboost.objectives.loss import Loss, lacking
 from sklboost.objectives.registry import TASK_WORDS
 
@@ -76,8 +76,8 @@ class FitTask(NamedTuple):
     continued_name: str  # for errors
     is_warm_start: bool  # whether it is the estimator's own model
     listeners: Sequence[TrainingCallback]  # told of the training, after the user's `callbacks`
-    # makes a fitted estimator of a TrainedModel, for callbacks that ask for one
-    make_estimator: Callable[[TrainedModel], Any]
+    # makes a fitted estimator of its attributes, for callbacks that ask for one
+    make_estimator: Callable[[Mapping[str, Any]], Any]
     clock: Clock
     features: FittedFeatures
     targets: Targets

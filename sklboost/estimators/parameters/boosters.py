@@ -11,7 +11,8 @@ from typing import Any, Literal, Self
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from sklboost.boosting.callbacks import TrainingCallback
+from sklboost.boosting.callbacks import TrainingCallback, as_callback
+from sklboost.estimators.parameters.foreign_names import CALLBACKS_OF_LIGHTGBM
 from sklboost.estimators.parameters.names import read_params, wrap_constructor
 from sklboost.estimators.parameters.rules import (
     FLAG,
@@ -129,8 +130,20 @@ def _are_features(value: Any) -> bool:
     return is_listed and all(isinstance(feature, Hashable) for feature in value)
 
 
+def _read_callbacks(value: Any) -> Any:
+    """Return callbacks as trainings call them, what is no list as it is."""
+    if not isinstance(value, list | tuple):
+        return value
+    for callback in value:
+        kind = type(callback)
+        if kind.__module__.partition(".")[0] == "lightgbm":
+            remedy = CALLBACKS_OF_LIGHTGBM.get(kind.__name__, "inherit from TrainingCallback")
+            raise ValueError(f"callbacks has a callback of LightGBM, {callback!r}: {remedy}")
+    return [as_callback(callback) for callback in value]
+
+
 def _are_callbacks(value: Any) -> bool:
-    return isinstance(value, list | tuple) and all(
+    return isinstance(value, list) and all(
         isinstance(callback, TrainingCallback) for callback in value
     )
 
@@ -682,10 +695,16 @@ class Parameters:
         default=None,
         rule=Rule(
             "list of TrainingCallback",
-            "None or a list of objects (no classes) that inherit from sklboost.TrainingCallback",
+            "None or a list of objects (no functions, no classes) that inherit from "
+            "sklboost.TrainingCallback, or have the four methods of XGBoost's callbacks: "
+            "before_training, before_iteration, after_iteration, after_training",
             lambda value: value is None or _are_callbacks(value),
+            _read_callbacks,
         ),
-        text="Objects that follow the training; see :class:`sklboost.TrainingCallback`.",
+        text="""
+        Objects that follow the training; see :class:`sklboost.TrainingCallback`. Callbacks written
+        for XGBoost are taken, too.
+        """,
     )
     warm_start: bool = parameter(
         default=False,
