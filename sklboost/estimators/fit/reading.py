@@ -19,6 +19,7 @@ from sklboost.data.features import RemoteFeatures
 from sklboost.data.frames import dask_kind
 from sklboost.engine.structs import FeatureRules, TreeParams
 from sklboost.estimators.fit.holdout import hold_out, lost_numbers
+from sklboost.estimators.fit.sklearn_callbacks import CopiedCallbacks
 from sklboost.estimators.input.arguments import FitArguments, computed, given_sets, seeds
 from sklboost.estimators.input.classes import ClassTargets, listed, places_among
 from sklboost.estimators.input.feature_names import (
@@ -148,7 +149,7 @@ def read_task(
         continued=continued,
         continued_name=name,
         is_warm_start=is_warm_start,
-        listeners=listeners,
+        listeners=[*listeners, *CopiedCallbacks.of(estimator)],
         make_estimator=estimator._fitted_copy,
         clock=clock,
         **_read_data(
@@ -166,8 +167,9 @@ def read_task(
     if parameters.preset is not None:
         from sklboost.estimators.fit.preset import choose
 
-        at_default = [own for own in names_of(type(parameters)) if is_default(estimator, own)]
-        task = task._replace(free=frozenset(at_default))
+        names = set(names_of(type(parameters))).difference(estimator._given)
+        free = frozenset(name for name in names if is_default(estimator, name))
+        task = task._replace(free=free)
         chosen = choose(task)
         task = task.with_settings(chosen)._replace(chosen=chosen)
         clock.lap("choosing")

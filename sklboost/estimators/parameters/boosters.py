@@ -6,6 +6,7 @@ Each is a field with a default, a rule that `fit` checks and the text of the doc
 
 import ast
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from dataclasses import fields
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -162,10 +163,11 @@ class Parameters:
             lambda value: value is None or (isinstance(value, str) and value == "auto"),
         ),
         text="""
-        "auto": `fit` chooses values for parameters at their defaults that decide on accuracy:
+        "auto": `fit` chooses values for parameters that are not set and decide on accuracy:
         number and size of the steps, depth, thresholds, cover, sampling. It trains on parts of the
-        rows to compare them, and ``chosen_params_`` has the result. A value that equals the default
-        counts as not set. None: the defaults stay, as in XGBoost.
+        rows to compare them, and ``chosen_params_`` has the result. What is set stays, also if it
+        is set to its default, in the constructor, by `set_params` or in a grid; None counts as not
+        set. `max_time` limits all of it. None: the defaults stay, as in XGBoost.
         """,
     )
     n_estimators: int | None = parameter(
@@ -689,7 +691,10 @@ class Parameters:
             "None (no limit) or a number of seconds > 0",
             lambda value: value is None or (is_finite(value) and value > 0),
         ),
-        text="Seconds after which no further round is started; the rounds so far are kept.",
+        text="""
+        Seconds after which no further round is started; the rounds so far are kept. With `preset`
+        these are the seconds of the whole fit: trials may take half of them.
+        """,
     )
     callbacks: Sequence[TrainingCallback] | None = parameter(
         default=None,
@@ -762,7 +767,10 @@ class Parameters:
         """,
     )
 
-    # --- their names
+    # --- their names, and which were given
+
+    _given = tuple[str, ...]()  # those that were set, also to their defaults, which presets leave
+    _is_clone = False  # whether scikit-learn's clone made the estimator
 
     def __init_subclass__(cls, **arguments: Any):
         super().__init_subclass__(**arguments)
@@ -788,7 +796,28 @@ class Parameters:
             If there is no such parameter: a ValueError and a TypeError, which names the nearest.
         """
         own = read_params(type(self), getattr(self, "objective", None), params)
-        return super().set_params(**own)  # type: ignore[misc]  # of BaseEstimator
+        super().set_params(**own)  # type: ignore[misc]  # of BaseEstimator
+        self._note_given(own)
+        return self
+
+    def _note_given(self, values: Mapping[str, Any]) -> None:
+        """Note which parameters were set: None stands for the default, so it takes one back.
+
+        A call with all parameters copies those of another estimator, as ``get_params`` has them,
+        and says nothing of which were set there.
+        """
+        names = {own.name for own in fields(self) if own.init}
+        if values.keys() >= names:
+            self._given = ()
+        elif values:
+            kept = {name for name in self._given if name not in values}
+            kept |= {name for name, value in values.items() if value is not None}
+            self._given = tuple(sorted(kept))
+
+    def __sklearn_clone__(self) -> Self:
+        cloned: Self = super().__sklearn_clone__()  # type: ignore[misc]  # of BaseEstimator
+        cloned._given, cloned._is_clone = self._given, True
+        return cloned
 
 
 OF_CLASSIFIERS = "it is a parameter of classifiers"
