@@ -59,6 +59,11 @@ class Clock:
         self.begin = self._last = time.perf_counter()
         self.seconds: dict[str, float] = {}
 
+    @property
+    def elapsed(self) -> float:
+        """Seconds since the fit began."""
+        return time.perf_counter() - self.begin
+
     def lap(self, phase: str, others: dict[str, float] | None = None) -> None:
         """Book the time since the last call, less what `others` had of it, which is booked too."""
         now = time.perf_counter()
@@ -168,6 +173,9 @@ def read_task(
         from sklboost.estimators.fit.preset import choose
 
         names = set(names_of(type(parameters))).difference(estimator._given)
+        # clones, as those of a cross-validation, do not show anything of their own accord either
+        if arguments.verbose is not None or estimator._is_clone:
+            names.discard("verbose")
         free = frozenset(name for name in names if is_default(estimator, name))
         task = task._replace(free=free)
         chosen = choose(task)

@@ -751,7 +751,9 @@ class Parameters:
         ),
         text="""
         0: silent. 1: a progress bar (of tqdm if it is installed, else lines of text). 2: a line for
-        every round. n: a line for every n rounds. Text goes through ``logging``.
+        every round. n: a line for every n rounds. Text goes through ``logging``. If it is not set,
+        ``preset="auto"`` shows a line in a terminal or notebook while it compares; cross-validation
+        and searches do not.
         """,
     )
 
