@@ -148,13 +148,15 @@ def read_task(
         )
     continued = None if other is None else other._fitted
     clock = Clock()
+    if estimator._is_clone and parameters.callbacks:
+        listeners = [*listeners, CopiedCallbacks(estimator.callbacks)]
     task = FitTask(
         parameters=parameters,
         is_forest=estimator._is_forest,
         continued=continued,
         continued_name=name,
         is_warm_start=is_warm_start,
-        listeners=[*listeners, *CopiedCallbacks.of(estimator)],
+        listeners=listeners,
         make_estimator=estimator._fitted_copy,
         clock=clock,
         **_read_data(

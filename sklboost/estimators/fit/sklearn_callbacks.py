@@ -85,22 +85,16 @@ class FitTasks(TrainingCallback):
 class CopiedCallbacks(TrainingCallback):
     """Warns if a callback that scikit-learn has copied keeps something of the fit.
 
-    The user's object, and an Optuna trial in memory that it holds, then know nothing of it.
+    The user's object, and an Optuna trial in memory that it holds, then know nothing of it. Those
+    of this package and of XGBoost keep nothing that users look at.
     """
 
     every_round = False
 
     def __init__(self, callbacks: list[Any]):
-        self._callbacks = callbacks
-        self._before: list[dict[str, bytes | None]] = []
-
-    @classmethod
-    def of(cls, estimator: Any) -> list["CopiedCallbacks"]:
-        """Watch the callbacks of a clone, but not those that come with this package and XGBoost."""
-        if not estimator._is_clone or not estimator.callbacks:
-            return []
         known = ("sklboost.boosting.callbacks", "xgboost.callback")
-        return [cls([own for own in estimator.callbacks if type(own).__module__ not in known])]
+        self._callbacks = [own for own in callbacks if type(own).__module__ not in known]
+        self._before: list[dict[str, bytes | None]] = []
 
     def before_training(self, training: TrainingState) -> None:
         """Note the state of the callbacks; they have been told of the training."""
