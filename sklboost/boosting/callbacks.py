@@ -1,12 +1,14 @@
 """Callbacks: objects that are called before and after every round, and may stop training.
 
 A callback keeps nothing of a training beyond its end, so the same object serves many models. The
-names are XGBoost's (``xgboost.callback``).
+names are XGBoost's (``xgboost.callback``), and :func:`as_callback` adapts callbacks written for it.
 """
 
 import math
 import os
+import sys
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, Protocol
@@ -395,8 +397,7 @@ class Checkpoint(TrainingCallback):
 
     def _save(self, training: TrainingState) -> None:
         """Write the snapshot beside its place, then move it: a crash leaves no half of a file."""
-        model = training.snapshot()
-        model.callbacks = None
+        model = _model_to_save(training)
         target = Path(self.directory) / f"{self.name}_{training.n_rounds}.joblib"
         # a name of its own: other processes and threads of a search may write to the same folder
         partial = target.with_name(f"{target.name}.{uuid4().hex}.part")
@@ -408,3 +409,148 @@ class Checkpoint(TrainingCallback):
             os.replace(partial, target)
         finally:
             partial.unlink(missing_ok=True)
+
+
+def _model_to_save(training: TrainingState) -> Any:
+    model = training.snapshot()
+    model.callbacks = None
+    return model
+
+
+# --- callbacks written for XGBoost
+
+
+def as_callback(given: Any) -> Any:
+    """Return a callback as trainings call it; what is no callback as it is.
+
+    An object with the four methods of XGBoost's callbacks is adapted, whatever it inherits from.
+    XGBoost's EarlyStopping becomes this package's: that can be used again, knows which metrics are
+    better when greater, and holds rows out if there is no validation data.
+    """
+    methods = ("before_training", "before_iteration", "after_iteration", "after_training")
+    is_ours = isinstance(given, TrainingCallback | type)
+    if is_ours or not all(callable(getattr(given, name, None)) for name in methods):
+        return given
+    if (type(given).__module__, type(given).__name__) == ("xgboost.callback", "EarlyStopping"):
+        return EarlyStopping(
+            given.rounds, given.metric_name, given.data, given._min_delta, given.maximize
+        )
+    return XGBoostCallback(given)
+
+
+class XGBoostCallback(TrainingCallback):
+    """Calls one callback written for XGBoost as ``xgboost.train`` does, in one training."""
+
+    def __init__(self, callback: Any):
+        self.callback = callback
+        self._model: TrainingBooster | None = None
+
+    def before_training(self, training: TrainingState) -> None:
+        """Make the model that the callback gets."""
+        self._model = TrainingBooster(training)
+        self.callback.before_training(self._model)
+
+    def before_iteration(self, training: TrainingState, epoch: int, evals_log: EvalsLog) -> bool:
+        """Count rounds from 0 in a continued model, too, as XGBoost does."""
+        epoch -= training.first_round
+        return bool(self.callback.before_iteration(self._model, epoch, evals_log))
+
+    def after_iteration(self, training: TrainingState, epoch: int, evals_log: EvalsLog) -> bool:
+        """Count rounds from 0 in a continued model, too, as XGBoost does."""
+        epoch -= training.first_round
+        return bool(self.callback.after_iteration(self._model, epoch, evals_log))
+
+    def after_training(self, training: TrainingState) -> None:
+        """Call it unless training ended with an error."""
+        if training.stop_reason:
+            self.callback.after_training(self._model)
+
+
+class TrainingBooster:
+    """A training under the names of ``xgboost.Booster``: the `model` of callbacks written for it.
+
+    What only reads the trees, such as ``predict(DMatrix)`` or ``get_dump()``, is asked of a Booster
+    made of the rounds so far. Pickled or copied it is a fitted estimator of these rounds.
+    """
+
+    _BEST: Mapping[str, type] = {"best_iteration": int, "best_score": float}
+    _CHANGING = ("boost", "load_config", "load_model", "reset", "update")
+
+    def __init__(self, training: TrainingState):
+        self._training = training
+        self._attributes: dict[str, str] = {}
+
+    @property  # type: ignore[misc]  # it overrides the one of object
+    def __class__(self) -> Any:
+        """XGBoost's Booster where that is imported: Optuna's callback asks for it."""
+        return getattr(sys.modules.get("xgboost"), "Booster", TrainingBooster)
+
+    def num_boosted_rounds(self) -> int:
+        """Rounds that are finished, those of a continued model included."""
+        return self._training.n_rounds
+
+    def attributes(self) -> dict[str, str]:
+        """Return what was set by set_attr, and the best round and score, if there are any."""
+        best = {name: getattr(self._training, name) for name in self._BEST}
+        return self._attributes | {
+            name: str(value) for name, value in best.items() if value is not None
+        }
+
+    def attr(self, key: str) -> str | None:
+        """Return one of the attributes; None: there is no such."""
+        return self.attributes().get(key)
+
+    def set_attr(self, **attributes: str | None) -> None:
+        """Set attributes, or delete those that are None; the best round is that of the training."""
+        for name, value in attributes.items():
+            if name in self._BEST:
+                setattr(self._training, name, None if value is None else self._BEST[name](value))
+            elif value is None:
+                self._attributes.pop(name, None)
+            elif isinstance(value, str):
+                self._attributes[name] = value
+            else:
+                raise ValueError(f"set_attr({name}={value!r}): it must be a string or None")
+
+    def set_param(self, params: Any, value: Any = None) -> None:
+        """Set the learning rate of the next rounds, the one parameter that may change."""
+        given = {params: value} if isinstance(params, str) else dict(params)
+        for name, new in given.items():
+            if name not in ("learning_rate", "eta"):
+                raise ValueError(
+                    f"set_param({name!r}, {new!r}): a callback can change learning_rate alone; "
+                    "set other parameters of the estimator before fit"
+                )
+            self._training.learning_rate = float(new)
+
+    def save_model(self, fname: Any) -> None:
+        """Write the model of the rounds so far, as the estimator's save_model does."""
+        _model_to_save(self._training).save_model(fname)
+
+    def __getattr__(self, name: str) -> Any:
+        if name in self._BEST:
+            value = getattr(self._training, name)
+            if value is not None:
+                return value
+            raise AttributeError(f"{name}: there is none before a callback has set it")
+        if name.startswith("_"):
+            raise AttributeError(name)
+        if name in self._CHANGING or not hasattr(self.__class__, name):
+            raise AttributeError(
+                f"the model that a callback gets has no {name!r}: it has attr, attributes, "
+                "best_iteration, best_score, num_boosted_rounds, save_model, set_attr, set_param, "
+                "and what xgboost.Booster has to read trees and to predict"
+            )
+        return getattr(self._training.snapshot().to_xgboost(), name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in self._BEST:
+            setattr(self._training, name, value)
+        else:
+            object.__setattr__(self, name, value)
+
+    def __getitem__(self, rounds: Any) -> Any:
+        return self._training.snapshot().to_xgboost()[rounds]
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return copy, (_model_to_save(self._training),)

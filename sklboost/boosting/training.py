@@ -44,8 +44,8 @@ class Schedule(NamedTuple):
     callbacks: Sequence[TrainingCallback]
     validation: Sequence[ValidationSet]
     metrics: Sequence[Metric]
-    # makes a fitted estimator of a model, for callbacks that ask for one
-    make_estimator: Callable[[Model], Any]
+    # makes a fitted estimator of the finished rounds, for callbacks that ask for one
+    make_estimator: Callable[["Training"], Any]
     # whether the metrics of the continued model's rounds are logged, too, and early stopping
     # compares new rounds with them. Then its trees are not in the raw scores of `validation`.
     logs_before: bool = False
@@ -226,7 +226,7 @@ class Training:
 
     def snapshot(self) -> Any:
         """Make a fitted estimator as if training had ended after the last finished round."""
-        return self.schedule.make_estimator(self.model(self.n_rounds))
+        return self.schedule.make_estimator(self)
 
     # --- what comes of it
 

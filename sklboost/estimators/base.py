@@ -185,14 +185,14 @@ class BaseBooster(
         kept = {name: vars(self)[name] for name in vars(self) if name not in self._fitted_names}
         self.__dict__ = {**kept, **fitted, "_fitted_names": tuple(fitted)}
 
-    def _fitted_copy(self, trained: TrainedModel) -> Self:
-        """Return a fitted estimator as if training had ended with this model."""
+    def _fitted_copy(self, attributes: Mapping[str, Any]) -> Self:
+        """Return a copy with the attributes of a fit that ended earlier."""
         copied = copy.copy(self)
         # what scikit-learn keeps in private attributes ties it to the fit that is under way: a file
         # of the copy would hold all that callbacks hold
         for name in [name for name in vars(copied) if name[0] == "_" and "callback" in name]:
             delattr(copied, name)
-        copied._set_fitted(trained.attributes)
+        copied._set_fitted(attributes)
         return copied
 
     def _n_estimators_of(self, model: Model) -> int:

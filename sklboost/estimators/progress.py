@@ -4,6 +4,10 @@ It is shown whether or not logging is configured, and no setting of logging is c
 """
 
 import logging
+import math
+import multiprocessing
+import sys
+import threading
 from datetime import timedelta
 from time import monotonic
 from typing import Any
@@ -139,6 +143,79 @@ class ReadingProgress:
             self._bar.update(self._n_read - self._n_shown)
         self._n_shown = self._n_read
         self._due = monotonic() + (_LINE_INTERVAL if self._bar is None else _BAR_INTERVAL)
+
+
+class SearchProgress(TrainingCallback):
+    """Follows the trials of a preset and shows how far they are, and the best metric so far.
+
+    `way` "lines": through logging, after 1, 2, 4, ... seconds. "live": in one line of stderr that
+    is written anew and cleared at the end. "": not at all. Trials end `limit` seconds from now.
+    """
+
+    every_round = False
+
+    def __init__(self, way: str, limit: float):
+        self.n_trainings = 1  # of all trials
+        self._way, self._n_done, self._width = way, 0, 0
+        self._begin = monotonic()
+        self._end = self._begin + limit
+        self._due = self._begin + _LINE_INTERVAL
+        self._best: tuple[str, float] | None = None
+        self._latest: EvalsLog = {}
+
+    def after_iteration(self, training: TrainingState, epoch: int, evals_log: EvalsLog) -> bool:
+        """Show the line if it is time to. How long early stopping takes is not known before."""
+        self._latest = evals_log
+        now = monotonic()
+        if self._way and now >= self._due:
+            self._find_best(training)
+            n_done = self._n_done + (epoch + 1) / training.n_estimators
+            left = (now - self._begin) * max(0.0, self.n_trainings / n_done - 1.0)
+            left = max(0.0, min(left, self._end - now))
+            text = (
+                f"choosing parameters: training {self._n_done + 1} of {self.n_trainings}, "
+                f"best {'{} {:.5g}'.format(*self._best) if self._best else 'metric unknown'}, "
+                f"{timedelta(seconds=round(left))} left"
+            )
+            if self._way == "live":
+                self._write(text)
+                self._due = now + _BAR_INTERVAL
+            else:
+                log_line(text)
+                self._due = now + (now - self._begin)
+        return False
+
+    def after_training(self, training: TrainingState) -> None:
+        """Count the training, and keep its best metric."""
+        self._find_best(training)
+        self._n_done += 1
+
+    def close(self) -> None:
+        """Clear the line."""
+        if self._width > 0:
+            self._write("")
+            self._width = 0
+
+    def _find_best(self, training: TrainingState) -> None:
+        for of_data in list(self._latest.values())[-1:]:
+            name, values = list(of_data.items())[-1]
+            known = [] if self._best is None else [self._best[1]]
+            finite = [value for value in [*known, *values] if math.isfinite(value)]
+            best = max if training.greater_is_better(name) else min
+            self._best = (name, best(finite)) if finite else None
+
+    def _write(self, text: str) -> None:
+        sys.stderr.write(f"\r{text:<{self._width}}" + ("" if text else "\r"))
+        sys.stderr.flush()
+        self._width = len(text)
+
+
+def is_watched() -> bool:
+    """Whether somebody looks at what this thread shows: in a terminal or a notebook, no worker."""
+    is_main = threading.current_thread() is threading.main_thread()
+    is_main = is_main and multiprocessing.current_process().name == "MainProcess"
+    is_terminal = sys.stderr is not None and sys.stderr.isatty()
+    return is_main and (is_terminal or "ipykernel" in sys.modules)
 
 
 class RoundLines(TrainingCallback):

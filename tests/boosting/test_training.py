@@ -70,7 +70,7 @@ def make_training(*callbacks, metrics=(), max_time=np.inf, n_rounds=20, **change
         callbacks=callbacks,
         validation=validation,
         metrics=metrics,
-        make_estimator=lambda model: model.n_rounds,
+        make_estimator=lambda training: training.n_rounds,
     )
     team = ThreadTeam(1)
     task = make_task(team, X, Y, np.zeros((1, 8)), loss=SquaredError(), params=settings)

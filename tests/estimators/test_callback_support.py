@@ -64,6 +64,6 @@ def test_a_context_that_hides_its_callbacks_is_used(listens):
 def test_copies_of_a_fit_lack_what_callbacks_left():
     model = XGBRegressorLite(callbacks=[]).fit([[0.0], [1.0]], [0.0, 1.0])
     model._skl_callbacks = model._callback_fit_ctx = model._parent_callback_ctx = object()
-    copied = model._fitted_copy(model._trained)
+    copied = model._fitted_copy(model._trained.attributes)
     assert not [name for name in vars(copied) if name.startswith("_") and "callback" in name]
     assert (copied.model_, copied.callbacks) == (model.model_, [])

@@ -59,6 +59,16 @@ class Recorder(TrainingCallback):
         self.seen.append(("after", training.n_rounds))
 
 
+class StopAt(TrainingCallback):
+    """Keeps nothing of a training, though it holds a list."""
+
+    def __init__(self, epoch):
+        self.epochs = [epoch]
+
+    def after_iteration(self, training, epoch, evals_log):
+        return epoch in self.epochs
+
+
 # --- what callbacks see and do -------------------------------------------------------------------
 
 
@@ -126,11 +136,15 @@ def test_a_checkpoint_of_an_interrupted_fit(data, tmp_path, capsys):
 def test_clones_have_callbacks_of_their_own(data):
     recorder = Recorder()
     model = small(callbacks=[recorder])
-    clone(model).fit(*data)
-    search = GridSearchCV(model, {"max_depth": [1, 2]}, cv=2).fit(*data)
+    with pytest.warns(UserWarning, match="Recorder in callbacks is a copy, .*best_estimator_"):
+        clone(model).fit(*data)
+    with pytest.warns(UserWarning, match="Recorder in callbacks is a copy"):
+        search = GridSearchCV(model, {"max_depth": [1, 2]}, cv=2).fit(*data)
     assert recorder.seen == []
     assert len(search.best_estimator_.callbacks[0].seen) == 14
-    search = GridSearchCV(small(), {"callbacks": [None, [EarlyStopping(2)]]}, cv=2).fit(*data)
+    # no warning of callbacks that keep nothing
+    kept_nothing = [EarlyStopping(2), LearningRateScheduler(lambda epoch: 0.3), StopAt(3)]
+    search = GridSearchCV(small(), {"callbacks": [None, kept_nothing]}, cv=2).fit(*data)
     assert len(search.cv_results_["params"]) == 2
 
 

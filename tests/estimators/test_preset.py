@@ -13,7 +13,7 @@ from scipy.sparse import csr_array
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
 from sklearn.metrics import log_loss
-from sklearn.model_selection import cross_val_score, train_test_split
+from sklearn.model_selection import GridSearchCV, cross_val_score, train_test_split
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from sklboost import (
@@ -117,6 +117,69 @@ def test_what_is_set_stays():
     for limit in ({"max_leaves": 7}, {"grow_policy": "lossguide"}):
         limited = XGBRegressorLite(**QUICK, **limit).fit(X, y)
         assert "max_depth" not in limited.chosen_params_
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        lambda: XGBRegressorLite(preset="auto", max_depth=6),
+        lambda: XGBRegressorLite(preset="auto").set_params(max_depth=6),
+        lambda: clone(XGBRegressorLite(preset="auto", max_depth=6)),
+        lambda: pickle.loads(pickle.dumps(XGBRegressorLite(preset="auto", max_depth=6))),
+        lambda: clone(XGBRegressorLite(preset="auto")).set_params(max_depth=6),  # a grid does it
+        lambda: Deep(preset="auto"),
+    ],
+)
+def test_what_is_set_to_its_default_stays(given):
+    assert "max_depth" not in free_of(given())
+
+
+@pytest.mark.parametrize(
+    "not_given",
+    [
+        lambda: XGBRegressorLite(preset="auto", eta=0.3),
+        lambda: XGBRegressorLite(preset="auto", max_depth=None),
+        lambda: XGBRegressorLite(preset="auto", max_depth=6).set_params(max_depth=None),
+        lambda: clone(XGBRegressorLite(preset="auto")),
+        # all parameters are no choice of the user
+        lambda: XGBRegressorLite(**XGBRegressorLite(preset="auto").get_params()),
+        lambda: XGBRegressorLite().set_params(**XGBRegressorLite(preset="auto").get_params()),
+    ],
+)
+def test_what_is_not_set_is_free(not_given):
+    free = free_of(not_given())
+    assert "max_depth" in free
+    assert ("learning_rate" in free) != (not_given()._given == ("learning_rate", "preset"))
+
+
+class Deep(XGBRegressorLite):
+    """Its depth is that of its author, and equals the default."""
+
+    def __init__(self, preset=None):
+        super().__init__(preset=preset, max_depth=6)
+
+
+def free_of(model):
+    """Return the parameters that a preset chooses from, found without trials."""
+    free = []
+
+    def choose(task):
+        free.extend(task.free)
+        raise InterruptedError
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(trials, "choose", choose)
+        with pytest.raises(InterruptedError):
+            model.fit([[0.0], [1.0]], [0.0, 1.0])
+    return free
+
+
+def test_a_grid_sets_a_default_in_every_candidate():
+    X, y = data_of(XGBRegressorLite)
+    settings = dict(n_estimators=3, learning_rate=0.5, min_child_weight=1.0, extra_trees=False)
+    model = XGBRegressorLite(preset="auto", colsample_bylevel=1.0, **settings)
+    search = GridSearchCV(model, {"max_depth": [6]}, cv=2).fit(X, y).best_estimator_
+    assert set(search.chosen_params_) == {"subsample", "random_state"}
 
 
 def test_one_of_rounds_and_rate_follows_from_the_other():

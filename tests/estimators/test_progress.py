@@ -10,10 +10,11 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 from sklboost import EarlyStopping, TrainingCallback, XGBRegressorLite
 from sklboost.estimators import progress
-from sklboost.estimators.progress import progress_callbacks
+from sklboost.estimators.progress import SearchProgress, progress_callbacks
 from tests.boosting.training import FakeTraining
 
 LOSSES = [1 / (i + 1) for i in range(100)]
@@ -182,6 +183,55 @@ def test_after_a_line_for_every_round_what_ended_them(caplog):
         "round 2 of 3: validation_0-rmse 2",
         "stopped early at round 2 of 3",
     ]
+
+
+# --- trials of a preset ---------------------------------------------------------------------------
+
+
+def test_lines_while_a_preset_compares(caplog, clock):
+    search = SearchProgress("lines", limit=500.0)
+    search.n_trainings = 4
+    for factor in (1, 2):
+        evals = {"validation_0": {"rmse": [factor * loss for loss in LOSSES]}}
+        FakeTraining([clock, search], 100, evals).train()
+    assert lines(caplog)[:2] == [
+        "choosing parameters: training 1 of 4, best rmse 1, 0:06:39 left",  # of 400 seconds
+        "choosing parameters: training 1 of 4, best rmse 0.5, 0:06:38 left",
+    ]
+    assert lines(caplog)[-1].startswith("choosing parameters: training 2 of 4, best rmse 0.01, ")
+    assert len(lines(caplog)) == 8  # after 1, 2, 4, ... 128 seconds
+    clock.now = 490.0
+    FakeTraining([clock, search], 1, evals).train()
+    assert lines(caplog)[-1].endswith("training 3 of 4, best rmse 0.01, 0:00:09 left")  # the limit
+
+
+def test_a_live_line_is_cleared(capsys, clock):
+    search = SearchProgress("live", limit=np.inf)
+    FakeTraining([clock, search], 3, {"validation_0": {"auc": [0.5, 0.7, 0.6]}}).train()
+    search.close()
+    *shown, blank, end = capsys.readouterr().err.split("\r")
+    assert shown[-1] == "choosing parameters: training 1 of 1, best auc 0.7, 0:00:00 left"
+    assert (blank, end) == (" " * len(shown[-1]), "")
+
+
+def test_who_sees_a_live_line(monkeypatch, capsys):
+    """By default those who sit at a terminal; not cross-validations, and not after verbose=0."""
+    shown = []
+    monkeypatch.setattr(progress, "_LINE_INTERVAL", 0.0)
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    model = XGBRegressorLite(preset="auto", max_depth=2, n_estimators=3, learning_rate=0.3)
+    quiet = XGBRegressorLite(preset="auto", max_depth=2, n_estimators=3, verbose=0)
+    for is_terminal in (False, True):
+        monkeypatch.setattr(sys.stderr, "isatty", lambda: is_terminal)  # noqa: B023
+        for fit in (
+            lambda: model.fit(X, X[:, 0]),
+            lambda: model.fit(X, X[:, 0], verbose=False),
+            lambda: quiet.fit(X, X[:, 0]),
+            lambda: clone(model).fit(X, X[:, 0]),
+        ):
+            fit()
+            shown.append("choosing parameters: training" in capsys.readouterr().err)
+    assert shown == [*4 * [False], True, *3 * [False]]
 
 
 # --- the bar -------------------------------------------------------------------------------------

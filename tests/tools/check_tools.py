@@ -168,6 +168,22 @@ def check_optuna(classifier, regressor):
     study.optimize(goal, n_trials=4, n_jobs=2)
     assert study.best_value > 0.85
 
+    from optuna_integration import XGBoostPruningCallback
+
+    def pruned_goal(trial):
+        callback = XGBoostPruningCallback(trial, "validation_0-logloss")
+        model = clone(classifier).set_params(
+            learning_rate=trial.suggest_float("learning_rate", 0.001, 0.5),
+            callbacks=[callback],
+            eval_metric="logloss",
+        )
+        model.fit(X[::2], Y[::2], eval_set=[(X[1::2], Y[1::2])], verbose=False)
+        return model.evals_result()["validation_0"]["logloss"][-1]
+
+    study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
+    study.optimize(pruned_goal, n_trials=12)
+    assert {"PRUNED", "COMPLETE"} == {trial.state.name for trial in study.trials}
+
 
 @check("imbalanced-learn")
 def check_imblearn(classifier, regressor):

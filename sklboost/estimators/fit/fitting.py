@@ -218,7 +218,7 @@ def schedule_of(task: FitTask, base_score: np.ndarray) -> Schedule:
         callbacks=[*callbacks, *task.listeners],
         validation=validation,
         metrics=metrics,
-        make_estimator=lambda model: task.make_estimator(trained_model_of(task, model)),
+        make_estimator=lambda training: task.make_estimator(_attributes_so_far(task, training)),
         logs_before=logs_before,
     )
 
@@ -298,6 +298,22 @@ def boost(
 
 
 # --- the fitted model
+
+
+def _attributes_so_far(task: FitTask, training: Training) -> dict[str, Any]:
+    """Return the attributes of an estimator fitted with the finished rounds of a training."""
+    return fit_attributes(
+        trained_model_of(task, training.model(training.n_rounds)),
+        evals_result=training.finished_log(),
+        first_round=training.first_logged,
+        split_seed=task.split_seed,
+        before_refit=None,
+        stop_reason=training.stop_reason,
+        best_iteration=None,  # no round is left out
+        best_score=None,
+        report=None,
+        chosen=task.chosen,
+    )
 
 
 @np.errstate(all="ignore")

@@ -4,8 +4,8 @@
 are trained on some of the rows and judged by others. Then come the step and the number of rounds.
 """
 
-import time
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -33,7 +33,7 @@ from sklboost.estimators.input.features import feature_settings
 from sklboost.estimators.input.rows import Rows, weigh_classes
 from sklboost.estimators.input.user_warnings import warn_user
 from sklboost.estimators.parameters.rules import is_integer
-from sklboost.estimators.progress import log_line
+from sklboost.estimators.progress import SearchProgress, is_watched, log_line
 from sklboost.objectives.loss import lacking
 
 
@@ -63,14 +63,24 @@ def choose(task: FitTask) -> ChosenParams:
     plan, free = plan_for(task), task.free
     chosen = {name: choice for name, choice in plan.start.items() if name in free}
     stages = [stage for stage in plan.stages if {stage.parameter, *stage.rivals}.issubset(free)]
-    trial = _trial_of(task.with_settings(values_of(chosen)))
+    max_time = task.parameters.max_time
+    limit = np.inf if max_time is None else _SHARE_OF_TIME * max_time - task.clock.elapsed
+    is_live = "verbose" in task.free and is_watched()
+    progress = SearchProgress("lines" if task.parameters.verbose else is_live * "live", limit)
+    trial = _trial_of(task.with_settings(values_of(chosen)), progress)
     comparison = Comparison(is_shown=bool(task.parameters.verbose))
     if len(task.rows.y) >= _FEWEST_ROWS and not task.targets.is_constant:
         n_jobs, n_values = trial.parameters.n_jobs, trial.rows.X.size
         n_threads = n_threads_for(n_jobs, n_values, VALUES_PER_THREAD, n_times=_MOST_ROUNDS)
-        with ThreadTeam(n_threads) as team:
+        with closing(progress), ThreadTeam(n_threads) as team:
             compared = _sample(trial)
             trials = Trials(compared, team)
+            n_settings = 1 + sum(len(stage.values) - 1 for stage in stages)
+            progress.n_trainings = n_settings * trials.n_folds + (compared is not trial)
+            if trials.n_folds > 0 and task.parameters.verbose:
+                log_line(
+                    f"{n_settings} settings to compare, with {trials.n_folds} training(s) each"
+                )
             if trials.n_folds > 0:
                 comparison.compare(trials, stages)
             if comparison.outcome is not None and compared is not trial:  # more rows, more rounds
@@ -153,7 +163,6 @@ _MOST_ROUNDS = 1000
 _OF_TRIALS: Mapping[str, Any] = {
     "preset": None,
     "booster": "gbtree",  # rounds that drop others are scored anew each time
-    "callbacks": None,
     "verbose": 0,
     "early_stopping_rounds": None,
     "warm_start": False,
@@ -163,9 +172,9 @@ _OF_TRIALS: Mapping[str, Any] = {
 _SHARE_OF_TIME = 0.5
 
 
-def _trial_of(task: FitTask) -> FitTask:
-    """Return the task of trials: no callback is told, no `random_state` is advanced."""
-    parameters, settings = task.parameters, dict(_OF_TRIALS)
+def _trial_of(task: FitTask, progress: SearchProgress) -> FitTask:
+    """Return the task of trials: no other callback is told, no `random_state` is advanced."""
+    parameters, settings = task.parameters, {**_OF_TRIALS, "callbacks": [progress]}
     if not is_integer(parameters.random_state):
         settings["random_state"] = 0
     if parameters.max_time is not None:
@@ -272,7 +281,7 @@ class Trials:
 
     def _is_late(self) -> bool:
         most = self._task.parameters.max_time
-        return most is not None and time.perf_counter() - self._task.clock.begin > most
+        return most is not None and self._task.clock.elapsed > most
 
     def _train(self, fold: Fold, settings: dict[str, Any]) -> Training:
         task = fold.task.with_settings(settings)
@@ -405,9 +414,6 @@ class Comparison:
     def compare(self, trials: Trials, stages: Sequence[Stage]) -> None:
         """Go through the stages, each of which keeps its best value."""
         first = {stage.parameter: stage.values[0] for stage in stages}
-        if self._is_shown:
-            n_settings = 1 + sum(len(stage.values) - 1 for stage in stages)
-            log_line(f"{n_settings} settings to compare, with {trials.n_folds} training(s) each")
         outcome = trials.judge(first)
         if outcome is None or not np.isfinite(outcome.loss):
             return
@@ -479,7 +485,7 @@ def _steps(task: FitTask, outcome: Outcome, n_scores: int) -> dict[str, Choice]:
         seconds = outcome.seconds * (2 if stops and parameters.refit else 1)
         if stops or task.validation:
             seconds += outcome.seconds_to_judge
-        seconds_left = parameters.max_time - (time.perf_counter() - task.clock.begin)
+        seconds_left = parameters.max_time - task.clock.elapsed
         in_time = max(1.0, _SAFE_SHARE * seconds_left / seconds * n_rounds)
     if "learning_rate" not in free:
         chosen = {"n_estimators": Choice(n_rounds, best)}

@@ -19,6 +19,7 @@ from sklboost.data.features import RemoteFeatures
 from sklboost.data.frames import dask_kind
 from sklboost.engine.structs import FeatureRules, TreeParams
 from sklboost.estimators.fit.holdout import hold_out, lost_numbers
+from sklboost.estimators.fit.sklearn_callbacks import CopiedCallbacks
 from sklboost.estimators.input.arguments import FitArguments, given_sets, seeds
 from sklboost.estimators.input.classes import ClassTargets, listed, places_among
 from sklboost.estimators.input.feature_names import (
@@ -43,7 +44,7 @@ from sklboost.estimators.parameters.rules import (
     names_of,
     value_of,
 )
-from sklboost.estimators.predict.fitted_model import FittedModel, TrainedModel
+from sklboost.estimators.predict.fitted_model import FittedModel
 from sklboost.objectives.custom import StoredLoss
 from sklboost.objectives.loss import Loss, lacking
 from sklboost.objectives.registry import TASK_WORDS
@@ -58,6 +59,11 @@ class Clock:
     def __init__(self) -> None:
         self.begin = self._last = time.perf_counter()
         self.seconds: dict[str, float] = {}
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds since the fit began."""
+        return time.perf_counter() - self.begin
 
     def lap(self, phase: str, others: dict[str, float] | None = None) -> None:
         """Book the time since the last call, less what `others` had of it, which is booked too."""
@@ -77,8 +83,8 @@ class FitTask(NamedTuple):
     continued_name: str  # for errors
     is_warm_start: bool  # whether it is the estimator's own model
     listeners: Sequence[TrainingCallback]  # told of the training, after the user's `callbacks`
-    # makes a fitted estimator of a TrainedModel, for callbacks that ask for one
-    make_estimator: Callable[[TrainedModel], Any]
+    # makes a fitted estimator of its attributes, for callbacks that ask for one
+    make_estimator: Callable[[Mapping[str, Any]], Any]
     clock: Clock
     features: FittedFeatures
     targets: Targets
@@ -145,6 +151,8 @@ def read_task(
         )
     continued = None if other is None else other._fitted
     clock = Clock()
+    if estimator._is_clone and parameters.callbacks:
+        listeners = [*listeners, CopiedCallbacks(estimator.callbacks)]
     task = FitTask(
         parameters=parameters,
         is_forest=estimator._is_forest,
@@ -169,8 +177,12 @@ def read_task(
     if parameters.preset is not None:
         from sklboost.estimators.fit.preset import choose
 
-        at_default = [own for own in names_of(type(parameters)) if is_default(estimator, own)]
-        task = task._replace(free=frozenset(at_default))
+        names = set(names_of(type(parameters))).difference(estimator._given)
+        # clones, as those of a cross-validation, do not show anything of their own accord either
+        if arguments.verbose is not None or estimator._is_clone:
+            names.discard("verbose")
+        free = frozenset(name for name in names if is_default(estimator, name))
+        task = task._replace(free=free)
         chosen = choose(task)
         task = task.with_settings(chosen)._replace(chosen=chosen)
         clock.lap("choosing")

@@ -1,14 +1,16 @@
-"""Rounds of boosting as tasks of scikit-learn's callbacks: progress bars, monitored scores.
+"""What scikit-learn does with callbacks: its own are told of rounds, others are copied by `clone`.
 
 To scikit-learn a fit is a task and each round a task within it. Where the installed version has no
 callbacks, the base class and the decorator do nothing; this is found out by looking, not by a
 version number.
 """
 
+import pickle
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 from sklboost.boosting.callbacks import EvalsLog, TrainingCallback, TrainingState
+from sklboost.estimators.input.user_warnings import warn_user
 
 try:
     from sklearn import callback as sklearn_callback
@@ -23,7 +25,7 @@ except ImportError:
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 
-__all__ = ["CallbackSupportMixin", "FitTasks", "with_callbacks"]
+__all__ = ["CallbackSupportMixin", "CopiedCallbacks", "FitTasks", "with_callbacks"]
 
 
 def with_callbacks(method: Method) -> Method:
@@ -78,3 +80,45 @@ class FitTasks(TrainingCallback):
     def finish(self) -> None:
         """Report that the fit ended well."""
         self._context.call_on_fit_task_end(**self._arguments, reconstruction_attributes={})
+
+
+class CopiedCallbacks(TrainingCallback):
+    """Warns if a callback that scikit-learn has copied keeps something of the fit.
+
+    The user's object, and an Optuna trial in memory that it holds, then know nothing of it. Those
+    of this package and of XGBoost keep nothing that users look at.
+    """
+
+    every_round = False
+
+    def __init__(self, callbacks: list[Any]):
+        known = ("sklboost.boosting.callbacks", "xgboost.callback")
+        self._callbacks = [own for own in callbacks if type(own).__module__ not in known]
+        self._before: list[dict[str, bytes | None]] = []
+
+    def before_training(self, training: TrainingState) -> None:
+        """Note the state of the callbacks; they have been told of the training."""
+        self._before = [_state_of(callback) for callback in self._callbacks]
+
+    def after_training(self, training: TrainingState) -> None:
+        """Warn of those whose state has changed."""
+        for callback, before in zip(self._callbacks, self._before, strict=False):
+            if before != _state_of(callback):
+                warn_user(
+                    f"{type(callback).__name__} in callbacks is a copy, made by scikit-learn's "
+                    "clone as in cross_val_score and GridSearchCV: what it has kept of this fit is "
+                    "not in the object that you passed. It is in the fitted estimator's callbacks "
+                    "(best_estimator_, or cross_validate(..., return_estimator=True)); or fit the "
+                    "estimator itself"
+                )
+
+
+def _state_of(callback: Any) -> dict[str, bytes | None]:
+    """Return what each attribute of a callback holds; None if that cannot be pickled."""
+    state: dict[str, bytes | None] = {}
+    for name, value in getattr(callback, "__dict__", {}).items():
+        try:
+            state[name] = pickle.dumps(value)
+        except Exception:  # whatever an object of a user raises
+            state[name] = None
+    return state

@@ -6,12 +6,14 @@ Each is a field with a default, a rule that `fit` checks and the text of the doc
 
 import ast
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from dataclasses import fields
 from typing import Any, Literal, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from sklboost.boosting.callbacks import TrainingCallback
+from sklboost.boosting.callbacks import TrainingCallback, as_callback
+from sklboost.estimators.parameters.foreign_names import CALLBACKS_OF_LIGHTGBM
 from sklboost.estimators.parameters.names import read_params, wrap_constructor
 from sklboost.estimators.parameters.rules import (
     FLAG,
@@ -129,8 +131,20 @@ def _are_features(value: Any) -> bool:
     return is_listed and all(isinstance(feature, Hashable) for feature in value)
 
 
+def _read_callbacks(value: Any) -> Any:
+    """Return callbacks as trainings call them, what is no list as it is."""
+    if not isinstance(value, list | tuple):
+        return value
+    for callback in value:
+        kind = type(callback)
+        if kind.__module__.partition(".")[0] == "lightgbm":
+            remedy = CALLBACKS_OF_LIGHTGBM.get(kind.__name__, "inherit from TrainingCallback")
+            raise ValueError(f"callbacks has a callback of LightGBM, {callback!r}: {remedy}")
+    return [as_callback(callback) for callback in value]
+
+
 def _are_callbacks(value: Any) -> bool:
-    return isinstance(value, list | tuple) and all(
+    return isinstance(value, list) and all(
         isinstance(callback, TrainingCallback) for callback in value
     )
 
@@ -149,10 +163,11 @@ class Parameters:
             lambda value: value is None or (isinstance(value, str) and value == "auto"),
         ),
         text="""
-        "auto": `fit` chooses values for parameters at their defaults that decide on accuracy:
+        "auto": `fit` chooses values for parameters that are not set and decide on accuracy:
         number and size of the steps, depth, thresholds, cover, sampling. It trains on parts of the
-        rows to compare them, and ``chosen_params_`` has the result. A value that equals the default
-        counts as not set. None: the defaults stay, as in XGBoost.
+        rows to compare them, and ``chosen_params_`` has the result. What is set stays, also if it
+        is set to its default, in the constructor, by `set_params` or in a grid; None counts as not
+        set. `max_time` limits all of it. None: the defaults stay, as in XGBoost.
         """,
     )
     n_estimators: int | None = parameter(
@@ -676,16 +691,25 @@ class Parameters:
             "None (no limit) or a number of seconds > 0",
             lambda value: value is None or (is_finite(value) and value > 0),
         ),
-        text="Seconds after which no further round is started; the rounds so far are kept.",
+        text="""
+        Seconds after which no further round is started; the rounds so far are kept. With `preset`
+        these are the seconds of the whole fit: trials may take half of them.
+        """,
     )
     callbacks: Sequence[TrainingCallback] | None = parameter(
         default=None,
         rule=Rule(
             "list of TrainingCallback",
-            "None or a list of objects (no classes) that inherit from sklboost.TrainingCallback",
+            "None or a list of objects (no functions, no classes) that inherit from "
+            "sklboost.TrainingCallback, or have the four methods of XGBoost's callbacks: "
+            "before_training, before_iteration, after_iteration, after_training",
             lambda value: value is None or _are_callbacks(value),
+            _read_callbacks,
         ),
-        text="Objects that follow the training; see :class:`sklboost.TrainingCallback`.",
+        text="""
+        Objects that follow the training; see :class:`sklboost.TrainingCallback`. Callbacks written
+        for XGBoost are taken, too.
+        """,
     )
     warm_start: bool = parameter(
         default=False,
@@ -727,7 +751,9 @@ class Parameters:
         ),
         text="""
         0: silent. 1: a progress bar (of tqdm if it is installed, else lines of text). 2: a line for
-        every round. n: a line for every n rounds. Text goes through ``logging``.
+        every round. n: a line for every n rounds. Text goes through ``logging``. If it is not set,
+        ``preset="auto"`` shows a line in a terminal or notebook while it compares; cross-validation
+        and searches do not.
         """,
     )
 
@@ -743,7 +769,10 @@ class Parameters:
         """,
     )
 
-    # --- their names
+    # --- their names, and which were given
+
+    _given = tuple[str, ...]()  # those that were set, also to their defaults, which presets leave
+    _is_clone = False  # whether scikit-learn's clone made the estimator
 
     def __init_subclass__(cls, **arguments: Any):
         super().__init_subclass__(**arguments)
@@ -769,7 +798,28 @@ class Parameters:
             If there is no such parameter: a ValueError and a TypeError, which names the nearest.
         """
         own = read_params(type(self), getattr(self, "objective", None), params)
-        return super().set_params(**own)  # type: ignore[misc]  # of BaseEstimator
+        super().set_params(**own)  # type: ignore[misc]  # of BaseEstimator
+        self._note_given(own)
+        return self
+
+    def _note_given(self, values: Mapping[str, Any]) -> None:
+        """Note which parameters were set: None stands for the default, so it takes one back.
+
+        A call with all parameters copies those of another estimator, as ``get_params`` has them,
+        and says nothing of which were set there.
+        """
+        names = {own.name for own in fields(self) if own.init}
+        if values.keys() >= names:
+            self._given = ()
+        elif values:
+            kept = {name for name in self._given if name not in values}
+            kept |= {name for name, value in values.items() if value is not None}
+            self._given = tuple(sorted(kept))
+
+    def __sklearn_clone__(self) -> Self:
+        cloned: Self = super().__sklearn_clone__()  # type: ignore[misc]  # of BaseEstimator
+        cloned._given, cloned._is_clone = self._given, True
+        return cloned
 
 
 OF_CLASSIFIERS = "it is a parameter of classifiers"

@@ -166,6 +166,14 @@ OTHER_ATTRIBUTES = {
     "train_score_": "evals_result_ has the metrics of every round; of the training if X_val is X",
 }
 
+# Classes of what LightGBM's functions of callbacks return -> what to take here.
+CALLBACKS_OF_LIGHTGBM = {
+    "_EarlyStoppingCallback": "set early_stopping_rounds, or take sklboost.EarlyStopping",
+    "_LogEvaluationCallback": "set verbose, the number of rounds between two lines",
+    "_RecordEvaluationCallback": "leave it out, evals_result_ has the metrics of every round",
+    "_ResetParameterCallback": "take sklboost.LearningRateScheduler; other parameters stay",
+}
+
 # Members of the packages -> what to take here.
 OTHER_MEMBERS = {
     **{f"XGB{kind}": f"XGB{kind}Lite" for kind in ("Classifier", "Ranker", "Regressor")},

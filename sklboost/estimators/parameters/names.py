@@ -231,7 +231,9 @@ def _reading_names(constructor: Callable[..., None], group: type) -> Callable[..
                 f"{owner} takes no positional arguments: name them, {owner}(n_estimators=100)"
             )
         _check_alpha(parameters)
-        constructor(self, **read_names(parameters, known, owner, unused))
+        own = read_names(parameters, known, owner, unused)
+        constructor(self, **own)
+        self._note_given(own)
 
     # scikit-learn asks for it whenever it reads parameters, and making it takes 0.4 ms
     __init__.__signature__ = signature  # type: ignore[attr-defined]
