@@ -186,16 +186,12 @@ def schedule_of(task: FitTask, base_score: np.ndarray) -> Schedule:
     parameters, continued = task.parameters, task.continued
     # a fit of warm_start may end with the model as it was; init_model is asked for more rounds
     logs_before = task.is_warm_start and len(task.validation) > 0
-    validation = [
-        ValidationSet(
-            name,
-            rows.X,
-            rows.y.astype(np.float64),  # a copy: users' metrics are given it
-            rows.weight,
-            _raw_scores(rows, base_score, None if logs_before else continued),
-        )
-        for name, rows in task.validation.items()
-    ]
+    validation = []
+    for name, rows in task.validation.items():
+        raw_score = _raw_scores(rows, base_score, None if logs_before else continued)
+        raw_score += task.targets.expected_shift
+        y = rows.y.astype(np.float64)  # a copy: users' metrics are given it
+        validation.append(ValidationSet(name, rows.X, y, rows.weight, raw_score))
     metrics: list[Metric] = []
     if validation:
         last = validation[-1]

@@ -204,6 +204,11 @@ class ClassTargets(Targets):
         start = prior_shift(self.multipliers)
         return self, calibrate_prior(loss, raw_score, codes, unweighted, start)
 
+    @property
+    def expected_shift(self) -> "float | np.ndarray":  # type: ignore[override]
+        """The prior correction alone, if raw scores are shifted."""
+        return prior_shift(self.multipliers)[:, np.newaxis] if self.is_calibrated else 0.0
+
 
 @dataclass(frozen=True, eq=False)
 class LabelTargets(Targets):
