@@ -283,7 +283,7 @@ def _read_eval_set(given: FitArguments) -> list[GivenSet]:
     pairs = given.eval_set
     if not isinstance(pairs, list | tuple):
         raise TypeError(
-            f"eval_set is a {type(pairs).__name__}: it must be a list of pairs, "
+            f"eval_set is of type {type(pairs).__name__}: it must be a list of pairs, "
             "eval_set=[(X_val, y_val)]"
         )
     for name, twin in (
@@ -299,7 +299,7 @@ def _read_eval_set(given: FitArguments) -> list[GivenSet]:
     for index, pair in enumerate(pairs):
         if not isinstance(pair, list | tuple) or len(pair) != 2:
             raise TypeError(
-                f"eval_set[{index}] must be a pair (X, y), not a {type(pair).__name__}: "
+                f"eval_set[{index}] must be a pair (X, y), not of type {type(pair).__name__}: "
                 "eval_set=[(X_val, y_val)]"
             )
         X, y = pair

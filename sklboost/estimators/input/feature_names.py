@@ -295,8 +295,9 @@ class FeaturePlaces:
 def _no_feature(key: Any, names: Sequence[Any]) -> str:
     """Say that no feature has this name, and which may be meant."""
     n_features = len(names)
-    if list(names) == feature_keys(None, n_features):
-        return f"{n_features} features without names: give their numbers, 0 to {n_features - 1}"
+    if list(names) == feature_keys(None, n_features):  # a user's, perhaps
+        last = n_features - 1
+        return f"{n_features} features, f0 to f{last}: give these names, or the numbers 0 to {last}"
     near = (
         difflib.get_close_matches(key, map(name_text, names), n=1) if isinstance(key, str) else ()
     )
