@@ -392,8 +392,8 @@ def test_functions_of_native_interfaces(regression):
 
 MISSPELT = (
     "eval_metric='acuracy' is not known; did you mean 'accuracy'? The metrics for two classes "
-    "are logloss, error, error@t, auc, aucpr, brier, rmse, mae, kullback_leibler; or a name of "
-    "sklearn.metrics.get_scorer_names()"
+    "are logloss, error, error@t, auc, aucpr, average_precision_score, brier, rmse, mae, "
+    "kullback_leibler; or a name of sklearn.metrics.get_scorer_names()"
 )
 NEITHER = [3, {"a": "auc"}, [None], [["auc"]]]
 
