@@ -143,7 +143,7 @@ class XGBRankerLite(RankerParameters, BaseBooster):
         """
         arguments = FitArguments.of(locals())._asdict()
         own = dict(qid_val=qid_val, group_val=group_val, eval_qid=eval_qid, eval_group=eval_group)
-        given = read_given(y, qid, group, sample_weight)
+        given = read_given(y, qid, group, sample_weight, caller=type(self).__name__)
         arguments = read_sets({**arguments, **own})
         # early stopping holds out whole queries
         arguments |= dict(sample_weight=given.weight, groups=given.labels)

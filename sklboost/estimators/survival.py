@@ -206,7 +206,7 @@ class XGBSurvivalLite(SurvivalParameters, BaseBooster):
         is_valid = levels.ndim <= 1 and levels.size > 0 and levels.dtype.kind == "f"
         if not is_valid or not ((levels > 0.0) & (levels < 1.0)).all():
             raise ValueError(
-                f"q={q!r}: it must be a number between 0 and 1, or a list of such numbers"
+                f"q={q!r:.100}: it must be a number between 0 and 1, or a list of such numbers"
             )
         fitted, raw_score = self._scored(X, base_margin)
         targets, columns = self._times_of(fitted), np.atleast_1d(levels).astype(np.float64)

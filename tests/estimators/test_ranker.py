@@ -12,6 +12,7 @@ import xgboost
 from numpy.testing import assert_allclose, assert_array_equal
 from skl2onnx import to_onnx
 from sklearn.base import clone
+from sklearn.exceptions import DataConversionWarning
 from sklearn.model_selection import GridSearchCV, GroupKFold, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -70,6 +71,8 @@ def test_queries_in_any_order_and_form(objective):
     for given in (
         dict(group=sizes),
         dict(group=sizes.tolist()),
+        dict(group=sizes.astype(np.float32)),
+        dict(group=sizes.astype(object)),
         dict(qid=text),
         dict(qid=text.astype(object)),
         dict(qid=pd.Series(QID, index=QID + 7)),
@@ -208,13 +211,23 @@ def test_tools_of_scikit_learn():
         assert 0.8 < pipeline.fit(X, Y, qid=QID).score(X, Y, qid=QID) <= 1.0
 
 
+def test_a_column_of_relevances_warns_as_elsewhere():
+    with pytest.warns(DataConversionWarning, match="A column-vector y was passed"):
+        model = ranker().fit(X, Y[:, np.newaxis], qid=QID)
+    assert_array_equal(model.predict(X_TEST), ranker().fit(X, Y, qid=QID).predict(X_TEST))
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
     [
         (dict(qid=None), "neither is given of qid and group: a ranker needs one of them"),
         (dict(group=[1]), "both are given of qid and group"),
         (dict(qid=QID[:-1]), r"qid has shape \(\d+,\): it must be 1-D, one for each of the"),
-        (dict(qid=None, group=[3, 4]), r"group=\[3, 4\]: it must be whole numbers >= 1 whose sum"),
+        (dict(qid=None, group=[3, 4]), "group has 2 numbers, and their sum is 7: they must be"),
+        (
+            dict(qid=None, group=np.r_[1.5, np.ones(999)]),
+            r"group has 1000 .*group\[0\] is 1.5: they",
+        ),
         (
             dict(qid=np.where(QID == 3, np.nan, QID)),
             r"qid has no value in \d+ row\(s\), .*: every row needs the label of its query",

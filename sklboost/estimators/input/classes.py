@@ -264,8 +264,8 @@ def check_prior(base_score: Any) -> None:
     if base_score is None or all(0.0 < prior < 1.0 for prior in np.ravel(base_score)):
         return
     raise ValueError(
-        f"base_score={base_score!r}: for two classes, or labels, it is a probability, so it must "
-        "be between 0 and 1, both excluded"
+        f"base_score={base_score!r:.100}: for two classes, or labels, it is a probability, so it "
+        "must be between 0 and 1, both excluded"
     )
 
 

@@ -235,8 +235,8 @@ def _weights_by_feature(weights: Any, names: Sequence[Any]) -> list[Any]:
     by_number = by_feature("feature_weights", weights, names, 1.0)
     if not any(by_number):
         raise ValueError(
-            f"feature_weights={weights!r} is 0 for every feature, so none could be drawn: give at "
-            "least one a positive weight"
+            f"feature_weights={weights!r:.100} is 0 for every feature, so none could be drawn: "
+            "give at least one a positive weight"
         )
     return by_number
 

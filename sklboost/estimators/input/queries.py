@@ -40,6 +40,7 @@ def read_given(
     group: Any,
     sample_weight: Any,
     names: QueryNames | None = None,
+    caller: str = "",
 ) -> GivenQueries:
     """Check relevances, queries and their weights, given by either way.
 
@@ -53,6 +54,8 @@ def read_given(
     sample_weight : array-like of shape (n_queries,) or (n_samples,), or None
     names : QueryNames or None
         Of validation rows; None: those of the training.
+    caller : str
+        Name of the estimator's class in a fit; empty: other rows.
 
     Raises
     ------
@@ -61,7 +64,7 @@ def read_given(
         that differ within a query.
     """
     is_validation, names = names is not None, names or QueryNames()
-    relevances = read_targets(y, names.y, numeric=True)
+    relevances = read_targets(y, names.y, numeric=True, caller=caller)
     if relevances.ndim != 1:
         raise ValueError(
             f"{names.y} has shape {relevances.shape}: it must be 1-D, one relevance for each row"
@@ -88,12 +91,16 @@ def _query_labels(qid: Any, group: Any, n_rows: int, names: QueryNames) -> np.nd
         sizes = column_or_1d(
             check_array(sizes, ensure_2d=False, dtype=None, input_name=names.group)
         )
-        if sizes.dtype.kind not in "iu" or (sizes < 1).any() or sizes.sum() != n_rows:
+        is_size = (sizes >= 1) & (sizes == np.floor(sizes)) & (sizes.dtype.kind != "b")
+        place = int(np.argmin(is_size))
+        wrong = f"their sum is {sizes.sum():g}" if sizes.sum() != n_rows else ""
+        wrong = wrong if is_size.all() else f"{names.group}[{place}] is {sizes[place]!s}"
+        if wrong:
             raise ValueError(
-                f"{names.group}={group!r}: it must be whole numbers >= 1 whose sum is the number "
-                f"of rows, {n_rows}; for one label a row, use {names.qid}"
+                f"{names.group} has {len(sizes)} numbers, and {wrong}: they must be whole, >= 1, "
+                f"and their sum the number of rows, {n_rows}; for one label a row, use {names.qid}"
             )
-        return np.repeat(np.arange(len(sizes)), sizes)
+        return np.repeat(np.arange(len(sizes)), sizes.astype(np.intp))
     return one_each(qid, names.qid, "query", n_rows)
 
 
