@@ -93,8 +93,9 @@ class XGBSurvivalLite(SurvivalParameters, BaseBooster):
         X : array-like of shape (n_samples, n_features)
             As for :meth:`sklboost.XGBRegressorLite.fit`.
         y : structured array-like of shape (n_samples,)
-            Two fields: whether the event was observed, bool, and its time, or that of censoring.
-            Or ``lower`` and ``upper``, bounds of the time of the event, which may be two columns of
+            Two fields, or columns of a frame, in any order: whether the event was observed, bool,
+            or 0 and 1 and called ``event`` or ``status``, and its time, or that of censoring. Or
+            ``lower`` and ``upper``, bounds of the time of the event, which may be two columns of
             numbers, too. Perhaps ``entry_time`` and ``stratum`` as well
             (:func:`sklboost.survival_targets`). Numbers alone, as in XGBoost, are times of events
             if positive, and minus times of censoring if negative; 0 is refused.

@@ -3,9 +3,12 @@
 import io
 import pickle
 
+import dask.dataframe as dd
 import numpy as np
 import onnxruntime
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 import sklearn
 import xgboost
@@ -13,7 +16,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from skl2onnx import to_onnx
 from sklearn.base import clone
 from sklearn.exceptions import DataConversionWarning
-from sklearn.model_selection import GridSearchCV, GroupKFold, cross_validate
+from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_score, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -209,6 +212,41 @@ def test_tools_of_scikit_learn():
         request = XGBRankerLite().set_fit_request(qid=True)
         pipeline = make_pipeline(StandardScaler(), request)
         assert 0.8 < pipeline.fit(X, Y, qid=QID).score(X, Y, qid=QID) <= 1.0
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "arrow"])
+def test_a_column_qid_is_the_queries_as_in_xgboost(library):
+    plain = pd.DataFrame(X, columns=[*"abcde"])
+    frame = plain.assign(qid=QID)[["a", "qid", "b", "c", "d", "e"]]
+    if library == "pandas":  # as there
+        xgboost.XGBRanker(n_estimators=1).fit(frame, Y).predict(frame)
+    else:
+        convert = pl.from_pandas if library == "polars" else pa.Table.from_pandas
+        frame = convert(frame)
+    model = ranker().fit(frame, Y, eval_set=[(frame, Y)])
+    expected = ranker().fit(plain, Y, qid=QID, eval_set=[(plain, Y)], eval_qid=[QID])
+    assert model.feature_names_in_.tolist() == [*"abcde"]
+    assert model.evals_result_ == expected.evals_result_
+    assert_array_equal(model.predict(frame), expected.predict(plain))
+    assert_array_equal(model.predict(plain), expected.predict(plain))
+    assert_array_equal(model.shap_values(frame), expected.shap_values(plain))
+    assert model.score(frame, Y) == expected.score(plain, Y, qid=QID)
+    for more in (dict(qid=QID), dict(group=[len(Y)])):
+        with pytest.raises(ValueError, match=r"X has a column 'qid', .* given: leave out "):
+            model.fit(frame, Y, **more)
+    if library == "pandas":
+        scores = cross_val_score(model, frame, Y, groups=QID, cv=GroupKFold(3))
+        assert scores.min() > 0.8
+        lazy = dd.from_pandas(frame, npartitions=2)
+        assert_array_equal(model.predict(lazy).compute(), model.predict(frame))
+        assert model.score(lazy, Y) == model.score(frame, Y)
+
+
+def test_scikit_learn_without_routing_says_what_to_switch_on():
+    with pytest.warns(
+        UserWarning, match=r"(?s)Scoring failed.*In cross_val_score, .*set_config\(enable_"
+    ):
+        cross_val_score(ranker(), X, Y, params={"qid": QID}, cv=2)
 
 
 def test_a_column_of_relevances_warns_as_elsewhere():
