@@ -2,6 +2,7 @@
 
 import inspect
 import re
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -10,6 +11,7 @@ from sklearn import config_context
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 
+import sklboost
 from sklboost import XGBClassifierLite, XGBRankerLite, XGBRegressorLite, XGBSurvivalLite
 from tests.small_models import ESTIMATORS
 
@@ -304,3 +306,10 @@ def test_not_fitted(estimator, data):
         model.trees_to_dataframe()
     with pytest.raises(NotFittedError, match="not fitted"):
         _ = model.feature_importances_
+
+
+def test_no_article_stands_before_a_name_that_only_the_call_tells():
+    # "X is a ndarray": of type
+    names = re.compile(r"\b[Aa]n? \{(?:type\(|_name\(|\w*\.?__name__)")
+    for file in Path(sklboost.__file__).parent.rglob("*.py"):
+        assert not names.findall(file.read_text(encoding="utf-8")), file

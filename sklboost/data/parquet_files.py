@@ -196,8 +196,9 @@ class BatchedTable:
 def list_files(path: Paths) -> list[Path]:
     """Return the Parquet files that are meant by a path, a folder, or several of them."""
     if hasattr(path, "columns") or hasattr(path, "shape"):
+        library = type(path).__module__.partition(".")[0]
         raise TypeError(
-            f"path is a {type(path).__module__.partition('.')[0]}.{type(path).__name__}: it must "
+            f"path is of type {library}.{type(path).__name__}: it must "
             "be files, folders, a polars.LazyFrame or a Dask DataFrame; bin_features(X) bins "
             "arrays and frames"
         )

@@ -112,7 +112,9 @@ class XGBDistributionLite(DistributionParameters, XGBRegressorLite):
         is_valid = levels.ndim <= 1 and levels.size > 0 and levels.dtype.kind in "biuf"
         is_valid = is_valid and not np.any(missing)
         if not is_valid or not ((levels >= 0.0) & (levels <= 1.0)).all():
-            raise ValueError(f"q={q!r}: it must be a number from 0 to 1, or a list of such numbers")
+            raise ValueError(
+                f"q={q!r:.100}: it must be a number from 0 to 1, or a list of such numbers"
+            )
         distribution = self.predict_dist(
             X, base_margin=base_margin, iteration_range=iteration_range
         )

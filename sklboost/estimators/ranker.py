@@ -1,12 +1,21 @@
 """The ranker."""
 
+from dataclasses import replace
 from typing import Any, ClassVar, NoReturn, Self
 
 import numpy as np
 
 from sklboost.estimators.base import BaseBooster
 from sklboost.estimators.input.arguments import FitArguments, row_weights
-from sklboost.estimators.input.queries import RankingTargets, read_given, read_sets
+from sklboost.estimators.input.queries import (
+    QueryNames,
+    RankingTargets,
+    has_queries,
+    read_given,
+    read_sets,
+    split_queries,
+    without_queries,
+)
 from sklboost.estimators.parameters.docstrings import documented
 from sklboost.estimators.parameters.kinds import RankerParameters
 from sklboost.estimators.parameters.names import checks_arguments
@@ -95,7 +104,8 @@ class XGBRankerLite(RankerParameters, BaseBooster):
             random. Weight 0 leaves the query out.
         qid : array-like of shape (n_samples,), optional
             The query of each row: numbers, text or other labels. The rows of a query need not
-            follow one another.
+            follow one another. None: the column ``qid`` of a frame `X`, which is no feature then,
+            and which other methods pass over.
         group : array-like of int, shape (n_queries,), optional
             Instead of `qid`, how many rows each query has, one query after the other.
         X_val
@@ -130,13 +140,13 @@ class XGBRankerLite(RankerParameters, BaseBooster):
         """
         arguments = FitArguments.of(locals())._asdict()
         own = dict(qid_val=qid_val, group_val=group_val, eval_qid=eval_qid, eval_group=eval_group)
-        given = read_given(y, qid, group, sample_weight)
+        X, qid = split_queries(X, qid, group, QueryNames())
+        given = read_given(y, qid, group, sample_weight, caller=type(self).__name__)
         arguments = read_sets({**arguments, **own})
         # early stopping holds out whole queries
         arguments |= dict(sample_weight=given.weight, groups=given.labels)
         return super().fit(X, given.y, **arguments)
 
-    @from_raw_scores
     @checks_arguments
     def score(
         self, X: Any, y: Any, sample_weight: Any = None, *, qid: Any = None, group: Any = None
@@ -151,7 +161,7 @@ class XGBRankerLite(RankerParameters, BaseBooster):
         sample_weight : array-like of shape (n_queries,) or (n_samples,), optional
             Weights of the queries, as in :meth:`fit`.
         qid : array-like of shape (n_samples,), optional
-            The query of each row.
+            The query of each row. None: the column ``qid`` of a frame `X`.
         group : array-like of int, shape (n_queries,), optional
             Instead of `qid`, how many rows each query has.
 
@@ -161,6 +171,11 @@ class XGBRankerLite(RankerParameters, BaseBooster):
             From 0 to 1; a query without relevant documents has 1. Gains are as `ndcg_exp_gain`
             says, and documents of equal scores stay in the order of the rows.
         """
+        X, qid = split_queries(X, qid, group, QueryNames())
+        return self._ndcg(X, y, sample_weight, qid, group)
+
+    @from_raw_scores
+    def _ndcg(self, X: Any, y: Any, sample_weight: Any, qid: Any, group: Any) -> float:
         from sklboost.objectives.metrics import mean_over_queries
 
         given, prediction = read_given(y, qid, group, sample_weight), self.predict(X)
@@ -189,6 +204,19 @@ class XGBRankerLite(RankerParameters, BaseBooster):
             "validation_importances has no argument for queries: shuffle each feature of "
             "validation rows and compare score(X, y, qid=qid), or use shap_values"
         )
+
+    @property
+    def _fitted(self) -> FittedModel:
+        """The model, which reads frames without the column 'qid' that `fit` took from one."""
+        fitted = super()._fitted
+        if "qid" in fitted.features.listed_names:  # of a file
+            return fitted
+        read = fitted.read
+
+        def read_documents(X: Any, *arguments: Any, **named: Any) -> Any:
+            return read(without_queries(X) if has_queries(X) else X, *arguments, **named)
+
+        return replace(fitted, read=read_documents)
 
     def _predictions(self, fitted: FittedModel, raw_score: np.ndarray) -> np.ndarray:
         return by_rows(raw_score)

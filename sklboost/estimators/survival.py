@@ -92,9 +92,10 @@ class XGBSurvivalLite(SurvivalParameters, BaseBooster):
         ----------
         X
         y : structured array-like of shape (n_samples,)
-            Two fields: whether the event was observed, bool, and the time of the event or of
-            censoring. Or ``lower`` and ``upper``, bounds of the time of the event, which may be two
-            columns of numbers, too. Perhaps ``entry_time`` and ``stratum`` as well
+            Two fields, or columns of a frame, in any order: whether the event was observed, bool,
+            or 0 and 1 and called ``event`` or ``status``, and its time, or that of censoring. Or
+            ``lower`` and ``upper``, bounds of the time of the event, which may be two columns of
+            numbers, too. Perhaps ``entry_time`` and ``stratum`` as well
             (:func:`sklboost.survival_targets`). Numbers alone, as in XGBoost, are times of events
             if positive, and minus times of censoring if negative; 0 is refused.
         sample_weight : array-like of shape (n_samples,), optional
@@ -203,7 +204,7 @@ class XGBSurvivalLite(SurvivalParameters, BaseBooster):
         is_valid = levels.ndim <= 1 and levels.size > 0 and levels.dtype.kind == "f"
         if not is_valid or not ((levels > 0.0) & (levels < 1.0)).all():
             raise ValueError(
-                f"q={q!r}: it must be a number between 0 and 1, or a list of such numbers"
+                f"q={q!r:.100}: it must be a number between 0 and 1, or a list of such numbers"
             )
         fitted, raw_score = self._scored(X, base_margin)
         targets, columns = self._times_of(fitted), np.atleast_1d(levels).astype(np.float64)

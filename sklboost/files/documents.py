@@ -45,7 +45,8 @@ def read_bytes(source: Any, library: str = "") -> tuple[bytes, str]:
     if not hasattr(source, "read"):
         kind, or_model = type(source).__name__, f", a model of {library}" * (library != "")
         raise TypeError(
-            f"a {kind} is no path: this takes a path, a file opened for reading, bytes{or_model}"
+            f"an object of type {kind} is no path: this takes a path, a file opened for reading, "
+            f"bytes{or_model}"
         )
     data = source.read()
     name = getattr(source, "name", None)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sklboost.engine.compiling import inlined, kernel
-from sklboost.engine.elementary import exp_of_negative
+from sklboost.engine.elementary import exp_of_negative, log
 from sklboost.engine.sorting import order_floats
 from sklboost.objectives.blocks import ANY, LEAST_PROBABILITY, NO_FAULT, Formula
 from sklboost.objectives.domains import IDENTITY, LOG_ODDS, SOFTMAX, no_rows
@@ -92,14 +92,22 @@ def auc(y: np.ndarray, prediction: np.ndarray, weight: np.ndarray) -> float:
 
 @np.errstate(all="ignore")
 def aucpr(y: np.ndarray, prediction: np.ndarray, weight: np.ndarray) -> float:
-    """Return the average precision: the mean precision at the rows of class 1.
+    """Return the area under the precision-recall curve, as XGBoost draws it.
 
-    As scikit-learn's ``average_precision_score``, a sum over steps. XGBoost's ``aucpr`` draws a
-    curve between the steps, so the two differ a little. Of several labels, the mean over those
-    that have rows of class 1; ValueError if none has.
+    Of several labels, the mean over those that have rows of class 1; ValueError if none has.
+    """
+    areas = _areas_of_labels(_area_of_precision, lambda y: y.max() > 0.0, y, prediction, weight)
+    return _mean("aucpr", "class 1", areas)
+
+
+@np.errstate(all="ignore")
+def mean_precision(y: np.ndarray, prediction: np.ndarray, weight: np.ndarray) -> float:
+    """Return the mean precision at the rows of class 1: the same curve in steps.
+
+    As scikit-learn's ``average_precision_score``; of several labels as :func:`aucpr`.
     """
     areas = _areas_of_labels(_average_precision, lambda y: y.max() > 0.0, y, prediction, weight)
-    return _mean("aucpr", "class 1", areas)
+    return _mean("average_precision_score", "class 1", areas)
 
 
 @np.errstate(all="ignore")
@@ -109,12 +117,25 @@ def multiclass_auc(y: np.ndarray, prediction: np.ndarray, weight: np.ndarray) ->
     As scikit-learn's ``roc_auc_score(multi_class="ovr", average="weighted")``. A class without rows
     has share 0; there scikit-learn raises an error. ValueError if there is only one class.
     """
-    classes, counts = np.unique(_weighted_rows(y, weight), return_counts=True)
-    if len(classes) < 2:
-        raise no_rows("auc", _TWO_CLASSES)
-    shares = counts if len(weight) == 0 else [weight[y == k].sum() for k in classes]
+    classes = _classes_with_rows("auc", y, weight)
+    shares = [(y == k).sum() if len(weight) == 0 else weight[y == k].sum() for k in classes]
     areas = [_area((y == k) * 1.0, prediction[:, int(k)], weight) for k in classes]
     return float(np.average(areas, weights=shares))
+
+
+@np.errstate(all="ignore")
+def multiclass_aucpr(y: np.ndarray, prediction: np.ndarray, weight: np.ndarray) -> float:
+    """Return the mean :func:`aucpr` of each class that has rows against the rest, as in XGBoost."""
+    classes = _classes_with_rows("aucpr", y, weight)
+    areas = [_area_of_precision((y == k) * 1.0, prediction[:, int(k)], weight) for k in classes]
+    return float(np.mean(areas))
+
+
+def _classes_with_rows(name: str, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    classes = np.unique(_weighted_rows(y, weight))
+    if len(classes) < 2:
+        raise no_rows(name, _TWO_CLASSES)
+    return classes
 
 
 @np.errstate(all="ignore")
@@ -174,6 +195,45 @@ def _average_precision(y: np.ndarray, prediction: np.ndarray, weight: np.ndarray
     return float((precision * positives).sum() / positives.sum())
 
 
+def _area_of_precision(y: np.ndarray, prediction: np.ndarray, weight: np.ndarray) -> float:
+    positives, negatives = _by_prediction(y, prediction, weight)
+    starts, areas = np.array([0, len(positives)]), np.empty(1)
+    distinct = np.arange(len(positives), dtype=np.float64)
+    _fill_areas(starts, distinct, positives[::-1].copy(), negatives[::-1].copy(), areas)
+    return float(areas[0])
+
+
+@kernel
+def _fill_areas(starts, scores, positives, negatives, areas):
+    """Fill the area under the precision-recall curve of each query.
+
+    `scores`, and weights of relevant and of other documents, shape (n_samples,), are query by
+    query, best scores first. From one score to the next the numbers of both kinds rise in
+    proportion, so with t relevant ones the precision is t / (t + slope t + rest), whose integral is
+    a logarithm. Source: Davis & Goadrich (2006), "The Relationship Between Precision-Recall and ROC
+    Curves".
+    """
+    for query in range(len(areas)):
+        row, stop, area, n_relevant, n_others = starts[query], starts[query + 1], 0.0, 0.0, 0.0
+        while row < stop:
+            relevant, others, score = 0.0, 0.0, scores[row]
+            while row < stop and scores[row] == score:
+                relevant += positives[row]
+                others += negatives[row]
+                row += 1
+            if relevant > 0.0:
+                slope = 1.0 + others / relevant
+                rest = n_others - others / relevant * n_relevant
+                area += relevant / slope
+                if rest != 0.0:
+                    before = n_relevant + n_others
+                    ratio = (before + relevant + others) / before
+                    area -= rest / (slope * slope) * log(ratio)
+            n_relevant += relevant
+            n_others += others
+        areas[query] = area / n_relevant
+
+
 def _by_prediction(
     y: np.ndarray, prediction: np.ndarray, weight: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -229,7 +289,7 @@ def _r2_of_target(y: np.ndarray, prediction: np.ndarray, weight: np.ndarray) -> 
 # --- rankings
 
 _NAME = re.compile(r"(\w+)(?:@(\d+))?(-?)")
-_BINARY = ("map", "pre")
+_BINARY = ("map", "pre", "aucpr")
 
 
 def mean_over_queries(
@@ -245,9 +305,8 @@ def mean_over_queries(
     family, most, minus = _NAME.fullmatch(name).groups()  # type: ignore[union-attr]
     _check_labels(name, family, y[:, 0], is_exponential)
     order = np.lexsort((-prediction, y[:, 1]))
-    numbers = y[order, 1]
-    starts = np.flatnonzero(np.r_[True, numbers[1:] != numbers[:-1]])
-    sizes = np.diff(starts, append=len(order))
+    bounds = _starts_of_queries(y[order, 1])
+    starts, sizes = bounds[:-1], np.diff(bounds)
     top = Top(
         labels=y[order, 0],
         best=y[np.lexsort((-y[:, 0], y[:, 1])), 0] if family == "ndcg" else y[:, 0],
@@ -258,8 +317,63 @@ def mean_over_queries(
     )
     values = _FORMULAS[family](top)
     values = np.where(np.isnan(values), 0.0 if minus else 1.0, values)
-    weights = weight[order][starts] if len(weight) else None
-    return float(np.average(values, weights=weights))
+    return _mean_of_queries(name, "a query", values, weight, order[starts])
+
+
+def ranking_auc(y: np.ndarray, prediction: np.ndarray, weight: np.ndarray) -> float:
+    """Return how often the more relevant document of a pair is above the other; equals count half.
+
+    The mean over queries of three documents or more. As in XGBoost, all pairs count: of two that
+    are equally relevant, the first row is taken for the better one.
+    """
+    order = np.lexsort((-y[:, 0], y[:, 1]))
+    starts = _starts_of_queries(y[order, 1])
+    shares = np.empty(len(starts) - 1)
+    _fill_shares_of_pairs(starts, prediction[order].astype(np.float64), shares)
+    shares[np.diff(starts) < 3] = np.nan
+    first = order[starts[:-1]]
+    return _mean_of_queries("auc", "a query of three documents", shares, weight, first)
+
+
+@np.errstate(all="ignore")
+def ranking_aucpr(y: np.ndarray, prediction: np.ndarray, weight: np.ndarray) -> float:
+    """Return the mean :func:`aucpr` of the queries with relevant documents and others."""
+    _check_labels("aucpr", "aucpr", y[:, 0], is_exponential=False)
+    order = np.lexsort((-prediction, y[:, 1]))
+    starts, relevant = _starts_of_queries(y[order, 1]), y[order, 0]
+    areas = np.empty(len(starts) - 1)
+    _fill_areas(starts, prediction[order].astype(np.float64), relevant, 1.0 - relevant, areas)
+    areas[np.minimum.reduceat(relevant, starts[:-1]) > 0.0] = np.nan
+    needs = "a query with relevant and irrelevant documents"
+    return _mean_of_queries("aucpr", needs, areas, weight, order[starts[:-1]])
+
+
+def _starts_of_queries(numbers: np.ndarray) -> np.ndarray:
+    """Return where each query begins in sorted numbers, and where the last one ends."""
+    return np.flatnonzero(np.r_[True, numbers[1:] != numbers[:-1], True])
+
+
+def _mean_of_queries(
+    name: str, needs: str, values: np.ndarray, weight: np.ndarray, first: np.ndarray
+) -> float:
+    """Return the mean of values that are not NaN; `first` is a row of each query."""
+    known = ~np.isnan(values)
+    if not known.any():
+        raise no_rows(name, needs)
+    return float(np.average(values[known], weights=weight[first[known]] if len(weight) else None))
+
+
+@kernel
+def _fill_shares_of_pairs(starts, scores, shares):
+    """Fill for each query the share of pairs whose first document has the higher score."""
+    for query in range(len(shares)):
+        start, stop, n_won = starts[query], starts[query + 1], 0.0
+        for row in range(start, stop):
+            for other in range(row + 1, stop):
+                difference = scores[row] - scores[other]
+                n_won += 1.0 if difference > 0.0 else (0.5 if difference == 0.0 else 0.0)
+        n_rows = stop - start
+        shares[query] = n_won / max(0.5 * n_rows * (n_rows - 1), 1.0)
 
 
 def _check_labels(name: str, family: str, labels: np.ndarray, is_exponential: bool) -> None:

@@ -395,7 +395,8 @@ _BINARY = (
     _ERROR,
     _ERROR._replace(of=metrics.WRONG_SIDE_OF_PROBABILITY, parameter=_THRESHOLD),
     _of_function("auc", metrics.auc, "roc_auc_score"),
-    _of_function("aucpr", metrics.aucpr, "average_precision_score"),
+    _of_function("aucpr", metrics.aucpr),
+    _of_function("average_precision_score", metrics.mean_precision),
     _mean_of(
         *("brier", SquaredError, "brier_score_loss", "mse", "l2", "mean_squared_error"),
         factor=2.0,
@@ -434,8 +435,9 @@ METRICS: dict[str, tuple[MetricEntry, ...]] = {
         _mean_of("expectile", ExpectileError, parameter=_EXPECTILE_ALPHA),
         _mean_of("poisson-nloglik", Poisson, "poisson", constant=Poisson.log_of_base),
         _deviance_of("poisson-deviance", Poisson, "mean_poisson_deviance"),
-        _mean_of("gamma-nloglik", Gamma, "gamma"),
+        # the first is the default, as in XGBoost since 3.0
         _deviance_of("gamma-deviance", Gamma, "gamma_deviance", "mean_gamma_deviance"),
+        _mean_of("gamma-nloglik", Gamma, "gamma"),
         _mean_of("tweedie-nloglik", Tweedie, "tweedie", parameter=_VARIANCE_POWER),
         _deviance_of("tweedie-deviance", Tweedie, "mean_tweedie_deviance")._replace(
             parameter=_VARIANCE_POWER._replace(domain=_POWERS_BETWEEN)
@@ -450,6 +452,7 @@ METRICS: dict[str, tuple[MetricEntry, ...]] = {
         _mean_of("mlogloss", Softmax, *_NAMES_OF_LOG_LOSS, "logloss"),
         MetricEntry("merror", metrics.WRONG_CLASS, (*_NAMES_OF_ERROR, "error")),
         _of_function("auc", metrics.multiclass_auc, "roc_auc_score"),
+        _of_function("aucpr", metrics.multiclass_aucpr),
         _of_function("auc_mu", metrics.auc_mu),
         MetricEntry("brier", metrics.SQUARED_CLASS_ERROR, ("brier_score_loss",)),
     ),
@@ -459,6 +462,8 @@ METRICS: dict[str, tuple[MetricEntry, ...]] = {
         _of_top("map", "mean_average_precision", objective="rank:map"),
         _of_top("pre", "precision_at"),
         _of_top("mrr"),
+        _of_function("auc", metrics.ranking_auc),
+        _of_function("aucpr", metrics.ranking_aucpr),
     ),
     "survival": (
         MetricEntry("cox-nloglik", _of_loss(_cox), ("cox",), "survival:cox"),

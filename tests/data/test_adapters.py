@@ -133,7 +133,7 @@ def test_what_is_no_table_or_needs_no_reader(X):
 
 
 def test_dicts_of_rows_have_to_be_made_a_frame():
-    words = r"^X\[0\] is a dict: make a frame of the rows, pandas.Data"
+    words = r"^X\[0\] is of type dict: make a frame of the rows, pandas.Data"
     with pytest.raises(TypeError, match=words):
         adapter_for([{"a": 1}, {"a": 2}])
 

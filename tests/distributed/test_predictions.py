@@ -304,7 +304,7 @@ def test_base_margin_of_other_rows():
         local.predict(unknown, base_margin=MARGIN[X[:, 0] > 0.0])
     frame, rows = pd.DataFrame(X), pd.Series(MARGIN)
     lazy = dd.from_pandas(frame, npartitions=3)
-    with pytest.raises(TypeError, match="base_margin is a ndarray, and X a Dask DataFrame"):
+    with pytest.raises(TypeError, match="base_margin is of type ndarray, and X a Dask DataFrame"):
         local.predict(lazy, base_margin=MARGIN)
     for other in (dd.from_pandas(rows, 1), dd.from_pandas(rows, 2).repartition([0, 10, 20, 89])):
         with pytest.raises(ValueError, match=r"base_margin has \d partitions, X has 3"):

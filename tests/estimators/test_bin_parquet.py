@@ -372,7 +372,7 @@ def test_without_pyarrow(monkeypatch):
 def test_what_is_in_memory_is_for_bin_features(make):
     X = make({"x": np.arange(3.0), "y": np.arange(3.0)})
     with pytest.raises(
-        TypeError, match=r"path is a .*: it must be files, .* bin_features\(X\) bins"
+        TypeError, match=r"path is of type .*: it must be files, .* bin_features\(X\) bins"
     ):
         bin_parquet(X, "y")
 

@@ -203,7 +203,7 @@ def test_text_that_is_not_listed_has_no_numbers(column):
 
 
 def test_no_names_to_choose_from():
-    message = "'A', but X has 3 features without names: give their numbers, 0 to 2"
+    message = "'A', but X has 3 features, f0 to f2: give these names, or the numbers 0 to 2"
     for parameters in (
         dict(categorical_features=["A"]),
         dict(monotone_constraints={"A": 1}),

@@ -2,15 +2,15 @@
 
 import numpy as np
 import pytest
+import xgboost
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_breast_cancer, load_wine
-from sklearn.model_selection import (
-    KFold,
-    cross_validate,
-    train_test_split,
-)
+from sklearn.metrics import log_loss
+from sklearn.model_selection import KFold, cross_validate
 
 from sklboost import XGBClassifierLite
+from sklboost.estimators.fit.reading import read_task
+from sklboost.estimators.input.arguments import FitArguments
 from tests.small_models import small
 
 NAMES = np.array(["malignant", "benign"])
@@ -57,18 +57,40 @@ def test_balanced(rare):
     assert_allclose(model.model_.base_score, 0.0, atol=1e-12)
 
 
-def test_validation_data_is_weighted_too(rare):
+@pytest.mark.parametrize("is_held_out", [False, True])
+def test_metrics_are_weighted_by_sample_weights_alone_as_in_xgboost(is_held_out, rare):
     X, y = rare
-    parts = train_test_split(X, y, random_state=0, stratify=y)
-    X_train, X_val, y_train, y_val = parts
-    weight = [np.where(own == 1, 6.0, 1.0) for own in (y_train, y_val)]
-    by_class = small(XGBClassifierLite, class_weight={1: 6}).fit(
-        X_train, y_train, X_val=X_val, y_val=y_val
-    )
-    by_row = small(XGBClassifierLite).fit(
-        X_train, y_train, weight[0], X_val=X_val, y_val=y_val, sample_weight_val=weight[1]
-    )
-    assert by_class.evals_result_ == by_row.evals_result_
+    weight = np.random.default_rng(0).exponential(size=len(y))
+    settings = dict(scale_pos_weight=9, eval_metric=["error", "auc", "logloss"], random_state=0)
+    if is_held_out:
+        model = small(XGBClassifierLite, **settings, early_stopping_rounds=8)
+        task = read_task(model, X, y, FitArguments(sample_weight=weight))
+        rows = task.validation["validation_0"].numbers
+        model.fit(X, y, weight)
+    else:
+        rows = np.arange(0, len(y), 2)
+        given = dict(eval_set=[(X[rows], y[rows])], sample_weight_eval_set=[weight[rows]])
+        model = small(XGBClassifierLite, **settings).fit(X, y, weight, **given)
+    found = {name: log[-1] for name, log in model.evals_result_["validation_0"].items()}
+    probability = model.predict_proba(X[rows])
+    expected = log_loss(y[rows], probability, sample_weight=weight[rows])
+    assert found["logloss"] == pytest.approx(expected, rel=1e-9)
+    booster = model.to_xgboost()
+    booster.set_param([("eval_metric", name) for name in found])
+    text = booster.eval(xgboost.DMatrix(X[rows], y[rows], weight=weight[rows]))
+    for name, value in found.items():
+        assert float(text.split(f"-{name}:")[1].split()[0]) == pytest.approx(value, rel=1e-5)
+
+
+@pytest.mark.parametrize("weights", [dict(class_weight="balanced"), dict(class_weight={2: 9})])
+def test_metrics_of_a_calibrated_model_are_about_those_of_its_probabilities(weights):
+    X, y = load_wine(return_X_y=True)
+    model = small(XGBClassifierLite, calibrated_prior=True, n_estimators=60, **weights)
+    model.fit(X[::2], y[::2], X_val=X[1::2], y_val=y[1::2])
+    losses = [log_loss(y[1::2], p) for p in model.staged_predict_proba(X[1::2])]
+    found = model.evals_result_["validation_0"]["mlogloss"]
+    assert_allclose(found[0], losses[0], rtol=0.1)
+    assert_allclose(found[-1], losses[-1], rtol=0.2)
 
 
 def test_scale_pos_weight_with_several_classes_is_ignored_as_in_xgboost(rare):

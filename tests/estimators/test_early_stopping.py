@@ -125,14 +125,6 @@ def test_weights_of_the_validation_are_rows_so_often(task):
     assert weighted.best_score_ == pytest.approx(expected, rel=1e-12)
 
 
-def test_classes_weigh_the_same_in_training_and_validation():
-    train, (X_val, y_val) = parts(load_breast_cancer)
-    model = make(XGBClassifierLite, class_weight={0: 5.0, 1: 0.5})
-    model.fit(*train, X_val=X_val, y_val=y_val)
-    weight = np.where(y_val == 0, 5.0, 0.5)
-    assert model.best_score_ == pytest.approx(losses(model, X_val, y_val, weight)[-1], rel=1e-12)
-
-
 # --- rows held out -------------------------------------------------------------------------------
 
 

@@ -60,11 +60,14 @@ def test_arguments_that_do_not_go_together(arguments, words):
 @pytest.mark.parametrize(
     ("eval_set", "words"),
     [
-        (X, r"^eval_set is a ndarray: it must be a list of pairs, eval_set=\[\(X_val, y_val\)\]$"),
-        (dict(X=X), r"^eval_set is a dict: it must be a list of pairs"),
-        (PAIR, r"^eval_set\[0\] must be a pair \(X, y\), not a ndarray"),
-        ([PAIR, X], r"^eval_set\[1\] must be a pair \(X, y\), not a ndarray"),
-        ([(X, Y, Y)], r"^eval_set\[0\] must be a pair \(X, y\), not a tuple"),
+        (
+            X,
+            r"^eval_set is of type ndarray: .* a list of pairs, eval_set=\[\(X_val, y_val\)\]$",
+        ),
+        (dict(X=X), r"^eval_set is of type dict: it must be a list of pairs"),
+        (PAIR, r"^eval_set\[0\] must be a pair \(X, y\), not of type ndarray"),
+        ([PAIR, X], r"^eval_set\[1\] must be a pair \(X, y\), not of type ndarray"),
+        ([(X, Y, Y)], r"^eval_set\[0\] must be a pair \(X, y\), not of type tuple"),
     ],
     ids=["array", "dict", "pair", "second", "triple"],
 )

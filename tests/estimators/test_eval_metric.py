@@ -2,12 +2,13 @@ import re
 from functools import partial
 from typing import NamedTuple
 
+import lightgbm
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn import metrics as sklearn_metrics
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
-from sklearn.metrics import get_scorer, make_scorer
+from sklearn.metrics import get_scorer, make_scorer, r2_score
 
 from sklboost import XGBClassifierLite, XGBRegressorLite
 from sklboost.estimators.fit.eval_metric import resolve_metrics
@@ -298,6 +299,32 @@ def test_a_triple_says_its_name_and_direction(regression, is_higher_better):
     assert metric.value(regression.y, regression.raw_score, NO_WEIGHT) == bias
 
 
+@pytest.mark.filterwarnings("ignore::lightgbm.basic.LGBMDeprecationWarning")
+def test_a_list_of_triples_is_several_metrics():
+    calls = []
+
+    def both(y_true, y_pred):
+        calls.append(len(y_true))
+        return [("bias", (y_true - y_pred).mean(), False), ("r2", r2_score(y_true, y_pred), True)]
+
+    X, y = load_diabetes(return_X_y=True)
+    data = dict(X=X[:300], y=y[:300], eval_set=[(X[300:], y[300:])])
+    theirs = lightgbm.LGBMRegressor(n_estimators=5, verbose=-1)
+    theirs.fit(**data, eval_metric=both)
+    calls.clear()
+    model = XGBRegressorLite(n_estimators=5, eval_metric=[both, "mae"]).fit(**data)
+    (log,) = model.evals_result_.values()
+    assert list(log) == ["bias", "r2", "mae"]
+    assert set(log) - {"mae"} < set(theirs.evals_result_["valid_0"])
+    assert len(calls) == 6  # before the first round, and once a round
+    for name in ("bias", "r2"):
+        prediction = model.predict(X[300:])
+        expected = dict(pair[:2] for pair in both(y[300:], prediction))[name]
+        assert log[name][-1] == pytest.approx(expected)
+    stopping = XGBRegressorLite(n_estimators=50, eval_metric=both, early_stopping_rounds=3)
+    assert stopping.fit(**data).best_score_ == max(stopping.evals_result_["validation_0"]["r2"])
+
+
 def test_a_function_cannot_disturb_the_training(case):
     def vandal(y_true, y_pred, sample_weight):
         for array in (y_true, y_pred, sample_weight):
@@ -392,8 +419,8 @@ def test_functions_of_native_interfaces(regression):
 
 MISSPELT = (
     "eval_metric='acuracy' is not known; did you mean 'accuracy'? The metrics for two classes "
-    "are logloss, error, error@t, auc, aucpr, brier, rmse, mae, kullback_leibler; or a name of "
-    "sklearn.metrics.get_scorer_names()"
+    "are logloss, error, error@t, auc, aucpr, average_precision_score, brier, rmse, mae, "
+    "kullback_leibler; or a name of sklearn.metrics.get_scorer_names()"
 )
 NEITHER = [3, {"a": "auc"}, [None], [["auc"]]]
 

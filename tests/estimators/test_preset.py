@@ -308,6 +308,7 @@ def test_rows_of_large_weight_do_not_judge_themselves():
     for settings, weight in (
         (dict(class_weight={0: 2.0, 1: 2.0}), None),
         (dict(scale_pos_weight=9.0), None),
+        (dict(scale_pos_weight=9.0, calibrated_prior=True), None),
         ({}, np.full(300, 9.0)),
     ):
         model = XGBClassifierLite(preset="auto", **ONE_STAGE, **settings)

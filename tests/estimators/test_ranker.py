@@ -3,16 +3,20 @@
 import io
 import pickle
 
+import dask.dataframe as dd
 import numpy as np
 import onnxruntime
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 import sklearn
 import xgboost
 from numpy.testing import assert_allclose, assert_array_equal
 from skl2onnx import to_onnx
 from sklearn.base import clone
-from sklearn.model_selection import GridSearchCV, GroupKFold, cross_validate
+from sklearn.exceptions import DataConversionWarning
+from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_score, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -70,6 +74,8 @@ def test_queries_in_any_order_and_form(objective):
     for given in (
         dict(group=sizes),
         dict(group=sizes.tolist()),
+        dict(group=sizes.astype(np.float32)),
+        dict(group=sizes.astype(object)),
         dict(qid=text),
         dict(qid=text.astype(object)),
         dict(qid=pd.Series(QID, index=QID + 7)),
@@ -208,13 +214,58 @@ def test_tools_of_scikit_learn():
         assert 0.8 < pipeline.fit(X, Y, qid=QID).score(X, Y, qid=QID) <= 1.0
 
 
+@pytest.mark.parametrize("library", ["pandas", "polars", "arrow"])
+def test_a_column_qid_is_the_queries_as_in_xgboost(library):
+    plain = pd.DataFrame(X, columns=[*"abcde"])
+    frame = plain.assign(qid=QID)[["a", "qid", "b", "c", "d", "e"]]
+    if library == "pandas":  # as there
+        xgboost.XGBRanker(n_estimators=1).fit(frame, Y).predict(frame)
+    else:
+        convert = pl.from_pandas if library == "polars" else pa.Table.from_pandas
+        frame = convert(frame)
+    model = ranker().fit(frame, Y, eval_set=[(frame, Y)])
+    expected = ranker().fit(plain, Y, qid=QID, eval_set=[(plain, Y)], eval_qid=[QID])
+    assert model.feature_names_in_.tolist() == [*"abcde"]
+    assert model.evals_result_ == expected.evals_result_
+    assert_array_equal(model.predict(frame), expected.predict(plain))
+    assert_array_equal(model.predict(plain), expected.predict(plain))
+    assert_array_equal(model.shap_values(frame), expected.shap_values(plain))
+    assert model.score(frame, Y) == expected.score(plain, Y, qid=QID)
+    for more in (dict(qid=QID), dict(group=[len(Y)])):
+        with pytest.raises(ValueError, match=r"X has a column 'qid', .* given: leave out "):
+            model.fit(frame, Y, **more)
+    if library == "pandas":
+        scores = cross_val_score(model, frame, Y, groups=QID, cv=GroupKFold(3))
+        assert scores.min() > 0.8
+        lazy = dd.from_pandas(frame, npartitions=2)
+        assert_array_equal(model.predict(lazy).compute(), model.predict(frame))
+        assert model.score(lazy, Y) == model.score(frame, Y)
+
+
+def test_scikit_learn_without_routing_says_what_to_switch_on():
+    with pytest.warns(
+        UserWarning, match=r"(?s)Scoring failed.*In cross_val_score, .*set_config\(enable_"
+    ):
+        cross_val_score(ranker(), X, Y, params={"qid": QID}, cv=2)
+
+
+def test_a_column_of_relevances_warns_as_elsewhere():
+    with pytest.warns(DataConversionWarning, match="A column-vector y was passed"):
+        model = ranker().fit(X, Y[:, np.newaxis], qid=QID)
+    assert_array_equal(model.predict(X_TEST), ranker().fit(X, Y, qid=QID).predict(X_TEST))
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
     [
         (dict(qid=None), "neither is given of qid and group: a ranker needs one of them"),
         (dict(group=[1]), "both are given of qid and group"),
         (dict(qid=QID[:-1]), r"qid has shape \(\d+,\): it must be 1-D, one for each of the"),
-        (dict(qid=None, group=[3, 4]), r"group=\[3, 4\]: it must be whole numbers >= 1 whose sum"),
+        (dict(qid=None, group=[3, 4]), "group has 2 numbers, and their sum is 7: they must be"),
+        (
+            dict(qid=None, group=np.r_[1.5, np.ones(999)]),
+            r"group has 1000 .*group\[0\] is 1.5: they",
+        ),
         (
             dict(qid=np.where(QID == 3, np.nan, QID)),
             r"qid has no value in \d+ row\(s\), .*: every row needs the label of its query",

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 from numpy.testing import assert_array_equal
 
@@ -45,6 +46,24 @@ def test_forms(y):
     check_is_y(read_survival(y, "y", "XGBSurvivalLite"))
 
 
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame, pa.table])
+def test_columns_that_say_what_they_are_have_any_order(frame):
+    flags = np.array(EVENT)
+    forms = [
+        {"event": flags.astype(int), "time": TIME},
+        {"time": TIME, "event": flags.astype(float)},
+        {"days": TIME, "died": flags},  # bool
+        {"tte": TIME, "Status": flags.astype(np.uint8)},
+        {"upper": [3.0, INF, 1.0], "lower": TIME},
+    ]
+    for columns in forms:
+        check_is_y(read_survival(frame(columns), "y", "XGBSurvivalLite"))
+        record = np.rec.fromarrays([*map(np.asarray, columns.values())], names=[*columns])
+        check_is_y(read_survival(record, "y", "XGBSurvivalLite"))
+    y = read_survival(frame({"stratum": ["a", "b", "a"], **forms[1]}), "y")
+    assert y["stratum"].tolist() == ["a", "b", "a"]
+
+
 def test_a_column_of_numbers():
     with pytest.warns(UserWarning, match="column-vector y was passed"):
         check_is_y(read_survival(np.array([[3.0], [-5.0], [1.0]]), "y", "XGBSurvivalLite"))
@@ -78,9 +97,9 @@ def test_entry_times_and_strata():
         (["a", "b"], "holds text, such as 'a'"),
         (
             np.array([[1, 3.0], [0, 5.0]]),
-            "nothing but 0 and 1: if these are events, use sklboost.s",
+            "nothing but 0 and 1: if these are events, pass sklboost.s",
         ),
-        (np.ones((2, 3)), r"y has shape \(2, 3\): targets are a structured array of event"),
+        (np.ones((2, 3)), r"y has shape \(2, 3\): targets are a frame or a structured"),
         (np.array([[3.0, 2.0]]), "upper bound.0.=2: it is below the lower bound"),
         (np.array([[3.0, np.nan]]), "upper bound.0.=nan: leave out rows"),
         (np.array([[-3.0, 2.0]]), "lower bound.0.=-3: times are finite and >= 0"),
@@ -89,7 +108,16 @@ def test_entry_times_and_strata():
         (np.array([(True, np.nan)], [("a", "?"), ("b", "f8")]), "b of y.0.=nan: times are finite"),
         (np.array([(False, INF)], [("a", "?"), ("b", "f8")]), "b of y.0.=inf: times are finite"),
         (np.array([(True, "x")], [("a", "?"), ("b", "U1")]), "b of y .*(text|dtype)"),
-        (np.array([(1, 3.0)], [("a", "i8"), ("b", "f8")]), "the first is of dtype int64: targets"),
+        (
+            np.array([(1, 3.0)], [("a", "i8"), ("b", "f8")]),
+            "'b'.* not clear which .* if it is 'a', ",
+        ),
+        (np.array([(1, True)], [("event", "i8"), ("time", "?")]), "not clear which of them is the"),
+        (
+            [[3.0, 1], [5.0, 0]],
+            r"y\[:, 1\] has nothing but 0 and 1: .*event=y\[:, 1\], time=y\[:, 0",
+        ),
+        (pd.DataFrame({"status": [1, 2], "time": [3, 4]}), r"status of y\[1\]=2: it must be True"),
         (
             np.array([(True, 1.0, 2)], [("a", "?"), ("b", "f8"), ("c", "i8")]),
             r"fields \['c'\]: bes",

@@ -118,10 +118,26 @@ def test_weights_too_small_for_a_split(noise):
     share = np.full(N_ROWS, 1 / N_ROWS)
     for model, target, cover in ((XGBRegressorLite, y, "1"), (XGBClassifierLite, is_rare, "0.09")):
         with pytest.warns(
-            UserWarning, match=f"no tree .* is {cover}, .*sample_weight is 0.00166667"
+            UserWarning, match=f"no tree .* is {cover}, .*sample_weight is 1, its mean 0.00166667"
         ):
             model(n_estimators=2).fit(X, target, sample_weight=share)
         # with splits, or too few rows for one whatever the weights
         model(n_estimators=2).fit(X, target, sample_weight=N_ROWS * share)
         model(n_estimators=2, min_child_weight=0.01).fit(X, target, sample_weight=share)
         model(n_estimators=2, min_child_weight=N_ROWS).fit(X, target, sample_weight=share)
+        with pytest.warns(
+            UserWarning, match="no tree .*min_child_samples=20 counts.* sum .* is 1;"
+        ):
+            model(min_child_samples=20, min_child_weight=0).fit(X, target, sample_weight=share)
+        model(min_child_samples=N_ROWS, min_child_weight=0).fit(X, target, sample_weight=share)
+
+
+def test_hessians_too_small_for_a_split(noise):
+    X, y, _ = noise
+    with pytest.warns(UserWarning, match=r"no tree .* is 0.998, the sum of the hessians") as caught:
+        XGBClassifierLite(n_estimators=3).fit(X, np.arange(N_ROWS) == 3)
+    assert len(caught) == 1
+    with pytest.warns(UserWarning, match="no tree .* lower min_child_weight"):
+        XGBRegressorLite(n_estimators=3, objective="count:poisson").fit(X, 1e-5 * abs(y))
+    XGBClassifierLite(n_estimators=3).fit(X, np.zeros(N_ROWS))  # there is nothing to tell apart
+    XGBClassifierLite(n_estimators=3).fit(X[:6], np.arange(6) > 2)  # too few rows

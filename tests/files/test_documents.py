@@ -162,7 +162,7 @@ def test_sources_of_bytes(tmp_path):
     assert read_bytes(io.StringIO("ü"))[0] == "ü".encode()
     with path.open("rb") as file:
         assert read_bytes(file) == (b"abc", "file")
-    with pytest.raises(TypeError, match="a int is no path"):
+    with pytest.raises(TypeError, match="object of type int is no path"):
         read_bytes(3)
 
 

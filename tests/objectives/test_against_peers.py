@@ -11,7 +11,14 @@ import pytest
 import xgboost
 from numpy.testing import assert_allclose
 
-from sklboost.objectives.registry import find_metric
+from sklboost import (
+    XGBClassifierLite,
+    XGBRankerLite,
+    XGBRegressorLite,
+    XGBSurvivalLite,
+    survival_targets,
+)
+from sklboost.objectives.registry import OBJECTIVES, find_metric
 
 NO_WEIGHT = np.empty(0)
 N_ROWS = 300
@@ -81,6 +88,88 @@ def test_xgboost_quantiles(alphas):
     check("quantile", "regression", y, prediction, theirs, **parameters)
 
 
+@pytest.mark.parametrize(("name", "n_labels"), [("auc", 2), ("auc", 4), ("aucpr", 2)])
+def test_xgboost_areas_of_rankings(name, n_labels):
+    random = np.random.default_rng(0)
+    y, query = random.integers(0, n_labels, N_ROWS).astype(float), np.arange(N_ROWS) // 20
+    # nothing relevant, nothing else, too few documents
+    y[query == 3], y[query == 4], query[-2:] = 0.0, 1.0, query[-1] + 1
+    scores = np.round(make_scores(y, 1)[:, 0], 1).astype(np.float32)
+    rows = xgboost.DMatrix(np.zeros((N_ROWS, 1)), y, qid=query, base_margin=scores)
+    booster = xgboost.train({"objective": "rank:ndcg", "eval_metric": name}, rows, 0)
+    own = find_metric(name, "ranking").function(
+        np.column_stack([y, query]).astype(float), scores.astype(float), NO_WEIGHT
+    )
+    assert float(booster.eval(rows).split(":")[-1]) == pytest.approx(own, rel=FLOAT32)
+
+
+def test_areas_of_two_classes_are_those_of_xgboost():
+    random = np.random.default_rng(0)
+    y = random.integers(0, 2, N_ROWS).astype(float)
+    score = np.round(make_scores(y, 1)[:, 0], 1)
+    for name in ("auc", "aucpr"):
+        theirs = partial(xgboost_value, name, y, score.astype(np.float32))
+        check(name, "binary", y, score, theirs)
+
+
+OURS_ALONE = {
+    *("reg:expectileerror", "reg:huber", "reg:logcosh", "reg:fair", "reg:mape"),
+    *("binary:focal", "multi:onevsrest", "rank:xendcg"),
+}
+_EVENTS = np.arange(N_ROWS) % 3 > 0
+
+
+@pytest.mark.parametrize(
+    ("task", "objective"),
+    [(task, entry.name) for task in OBJECTIVES for entry in OBJECTIVES[task]],
+)
+def test_the_default_metric_is_that_of_xgboost(task, objective):
+    random, settings = np.random.default_rng(0), dict(n_estimators=3, objective=objective)
+    X, y, more = random.normal(size=(N_ROWS, 3)), random.uniform(0.1, 0.9, N_ROWS), {}
+    y = y.astype(np.float32).astype(float)
+    kind, given, margin_sign = XGBRegressorLite, {}, 1.0
+    if task in ("binary", "multiclass", "multilabel"):
+        kind, y = XGBClassifierLite, np.digitize(y, [0.5, 0.7] if task == "multiclass" else [0.5])
+        y = np.column_stack([y, 1 - y]) if task == "multilabel" else y
+        more = {"num_class": 3} if task == "multiclass" else {}
+    elif objective == "reg:quantileerror":
+        more = {"quantile_alpha": 0.3}
+    elif objective == "reg:expectileerror":
+        settings["expectile_alpha"] = 0.3
+    elif task == "ranking":
+        kind, y, given = XGBRankerLite, (y > 0.5).astype(float), {"group": [20] * 15}
+    y_own = y
+    if task == "survival":
+        kind, y_own = XGBSurvivalLite, survival_targets(_EVENTS, y)
+        margin_sign = -1.0 if objective == "survival:aft" else 1.0
+        y = np.where(_EVENTS, y, -y)
+    validation = {"eval_set": [(X, y_own)]}
+    if task == "ranking":
+        validation["eval_group"] = [[20] * 15]
+    model = kind(**settings, **{k: v for k, v in more.items() if k != "num_class"})
+    model.fit(X, y_own, **given, **validation)
+    ((name, values),) = model.evals_result_["validation_0"].items()
+
+    # raw scores are logarithms of 1 + p here, and p there
+    is_same_scale = objective != "reg:squaredlogerror"
+    raw_score = margin_sign * model.predict(X, output_margin=is_same_scale)
+    rows = xgboost.DMatrix(X, np.abs(y), base_margin=raw_score, **given)
+    if objective == "survival:cox":
+        rows.set_label(y)
+    if objective == "survival:aft":
+        rows.set_float_info("label_lower_bound", np.abs(y))
+        rows.set_float_info("label_upper_bound", np.where(_EVENTS, y, np.inf))
+    if objective in OURS_ALONE:
+        with pytest.raises(xgboost.core.XGBoostError, match="Unknown objective"):
+            xgboost.train({"objective": objective}, rows, 0)
+        return
+    booster = xgboost.train({"objective": objective, **more}, rows, 0)
+    their_name, value = booster.eval(rows).split("eval-")[1].split(":")
+    assert name == their_name
+    # gamma-deviance adds a millionth to what it divides
+    assert float(value) == pytest.approx(values[-1], rel=1e-5)
+
+
 # --- LightGBM ------------------------------------------------------------------------------------
 
 
@@ -134,6 +223,7 @@ def test_lightgbm_shares_of_two_classes(name):
     ("peer", "objective", "name"),
     [
         (xgboost_value, "multi:softprob", "auc"),
+        (xgboost_value, "multi:softprob", "aucpr"),
         (lightgbm_value, "multiclass", "auc_mu"),
     ],
 )

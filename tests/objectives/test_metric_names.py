@@ -46,7 +46,7 @@ def same(one, other):
         ("reg:pseudohubererror", "mphe", (2.0,)),
         ("reg:quantileerror", "quantile", (0.1, 0.9)),
         ("reg:expectileerror", "expectile", (0.2,)),
-        ("reg:gamma", "gamma-nloglik", (0.0,)),
+        ("reg:gamma", "gamma-deviance", (0.0,)),
         ("reg:tweedie", "tweedie-nloglik@1.3", (1.3,)),
         ("count:poisson", "poisson-nloglik", (0.0,)),
         ("an objective of one's own", "rmse", (0.0,)),
@@ -212,7 +212,8 @@ def test_a_parameter_has_a_range(name, words):
 def test_a_name_of_another_task_says_so():
     message = (
         "eval_metric='auc_mu' is a metric for more than two classes, not for two classes: choose "
-        "one of logloss, error, error@t, auc, aucpr, brier, rmse, mae, kullback_leibler"
+        "one of logloss, error, error@t, auc, aucpr, average_precision_score, brier, rmse, mae, "
+        "kullback_leibler"
     )
     with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
         find_metric("auc_mu", "binary")

@@ -118,7 +118,7 @@ EQUALS = {
     ("binary", "rmse"): sklearn_metrics.root_mean_squared_error,
     ("binary", "mae"): sklearn_metrics.mean_absolute_error,
     ("binary", "auc"): sklearn_metrics.roc_auc_score,
-    ("binary", "aucpr"): sklearn_metrics.average_precision_score,
+    ("binary", "average_precision_score"): sklearn_metrics.average_precision_score,
     ("binary", "brier"): sklearn_metrics.brier_score_loss,
     ("binary", "kullback_leibler"): sklearn_metrics.log_loss,
     ("multiclass", "mlogloss"): sklearn_metrics.log_loss,
@@ -131,7 +131,7 @@ EQUALS = {
     ("multilabel", "error"): error_of_labels,
     ("multilabel", "error@0.3"): partial(error_of_labels, threshold=0.3),
     ("multilabel", "auc"): sklearn_metrics.roc_auc_score,
-    ("multilabel", "aucpr"): sklearn_metrics.average_precision_score,
+    ("multilabel", "average_precision_score"): sklearn_metrics.average_precision_score,
     ("multilabel", "rmse"): lambda y, p, sample_weight=None: (
         brier_of_labels(y, p, sample_weight) ** 0.5
     ),
@@ -143,6 +143,7 @@ EQUALS = {
 OTHERS = {
     *(("regression", "poisson-nloglik"), ("multiclass", "auc_mu")),
     *(("regression", "logloss"), ("regression", "kullback_leibler")),
+    *(("binary", "aucpr"), ("multilabel", "aucpr"), ("multiclass", "aucpr")),
 }
 # What a perfect prediction does not make 0.
 WITH_CONSTANT = {"gamma-nloglik", "tweedie-nloglik"}
@@ -212,13 +213,17 @@ def test_areas_by_hand():
     assert find_metric("auc", "binary").function(y, probability, NO_WEIGHT) == 3.5 / 4
     # from the top: precision 1 at the first half of the ones, 2/3 at the second
     assert_allclose(
-        find_metric("aucpr", "binary").function(y, probability, NO_WEIGHT), (1 + 2 / 3) / 2
+        find_metric("average_precision_score", "binary").function(y, probability, NO_WEIGHT),
+        (1 + 2 / 3) / 2,
     )
+    # after the first half, n more ones come with n zeros: the mean of (1 + n) / (1 + 2n), n to 1
+    expected = (1 + (1 - np.log(3.0) / 2) / 2 + np.log(3.0) / 2) / 2
+    assert_allclose(find_metric("aucpr", "binary").function(y, probability, NO_WEIGHT), expected)
 
 
 def test_the_top_row_may_have_no_weight():
     y, probability, weight = np.array([0.0, 1, 0]), np.array([0.2, 0.3, 0.9]), np.array([1.0, 1, 0])
-    for name in ("auc", "aucpr"):
+    for name in ("auc", "aucpr", "average_precision_score"):
         assert find_metric(name, "binary").function(y, probability, weight) == 1.0
 
 
@@ -365,7 +370,8 @@ def make_labels():
 
 
 @pytest.mark.parametrize(
-    ("name", "area"), [("auc", roc_auc_score), ("aucpr", average_precision_score)]
+    ("name", "area"),
+    [("auc", roc_auc_score), ("average_precision_score", average_precision_score)],
 )
 def test_unknown_labels_are_left_out(name, area):
     y, probability, weight = make_labels()
@@ -382,7 +388,8 @@ def test_unknown_labels_are_left_out(name, area):
 def test_a_label_of_one_class_tells_nothing():
     y, probability, _ = make_labels()
     y[:, 1] = 0.0
-    for name, area in (("auc", roc_auc_score), ("aucpr", average_precision_score)):
+    areas = {"auc": roc_auc_score, "average_precision_score": average_precision_score}
+    for name, area in areas.items():
         function = find_metric(name, "multilabel").function
         expected = area(y[:, [0, 2]], probability[:, [0, 2]])
         assert_allclose(function(y, probability, NO_WEIGHT), expected, rtol=1e-13)

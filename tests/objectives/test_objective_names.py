@@ -43,7 +43,9 @@ def test_names_of_rankings():
             with pytest.raises(ValueError, match="is for rankings, and no name of XGBRankerLite's"):
                 find_objective(name, task)
     for name in ("ndcg@0", "ndcg@", "ndcg@2.5", "ndcg--", "pre@-1"):
-        with pytest.raises(ValueError, match="The metrics for rankings are ndcg, map, pre, mrr"):
+        with pytest.raises(
+            ValueError, match="The metrics for rankings are ndcg, map, pre, mrr, auc, aucpr"
+        ):
             find_metric(name, "ranking")
 
 

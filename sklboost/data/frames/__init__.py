@@ -48,8 +48,8 @@ def adapter_for(X: Any) -> FrameAdapter | None:
         return list_adapter(_parts(X))
     if isinstance(X, Mapping) and not issparse(X):  # one of scipy's maps places to values
         raise TypeError(
-            f"X is a {type(X).__name__}: make a frame of it, pandas.DataFrame(X) of columns, say, "
-            "or pandas.DataFrame([X]) of one row"
+            f"X is of type {type(X).__name__}: make a frame of it, pandas.DataFrame(X) of columns, "
+            "say, or pandas.DataFrame([X]) of one row"
         )
     if dask_kind(X):
         raise TypeError(f"X is a dask.{dask_kind(X)}, which has no values yet: pass X.compute()")
@@ -191,7 +191,7 @@ def _other_adapter(X: Any) -> FrameAdapter | None:
     It gives its data as an Arrow stream, or narwhals knows it.
     """
     if type(X).__name__ == "LazyFrame":
-        raise TypeError(f"X is a {_name(X)}, which has no values yet: pass X.collect()")
+        raise TypeError(f"X is of type {_name(X)}, which has no values yet: pass X.collect()")
     if hasattr(type(X), "__arrow_c_stream__"):
         return _arrow_adapter(_needed("pyarrow", X).table(X))
     if not (hasattr(type(X), "__dataframe__") or hasattr(type(X), "columns")):
@@ -199,7 +199,9 @@ def _other_adapter(X: Any) -> FrameAdapter | None:
     narwhals = _needed("narwhals", X)
     frame = narwhals.from_native(X, pass_through=True)
     if isinstance(frame, narwhals.LazyFrame):
-        raise TypeError(f"X is a {_name(X)}, which has no values yet: compute or collect it first")
+        raise TypeError(
+            f"X is of type {_name(X)}, which has no values yet: compute or collect it first"
+        )
     if not isinstance(frame, narwhals.DataFrame):
         return None
     _needed("pyarrow", X)
@@ -217,8 +219,8 @@ def _needed(library: str, X: Any) -> ModuleType:
         return import_module(library)
     except ImportError as error:
         raise ImportError(
-            f"X is a {_name(X)}, which is read through {library}: pip install {library}, or pass a "
-            "frame of pandas or polars, an Arrow table or an array"
+            f"X is of type {_name(X)}, which is read through {library}: pip install {library}, or "
+            "pass a frame of pandas or polars, an Arrow table or an array"
         ) from error
 
 

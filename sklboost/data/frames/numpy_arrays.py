@@ -59,7 +59,8 @@ def list_adapter(X: Sequence[Any]) -> FrameAdapter | None:
     """
     if len(X) > 0 and isinstance(X[0], Mapping):
         raise TypeError(
-            f"X[0] is a {type(X[0]).__name__}: make a frame of the rows, pandas.DataFrame(X) say"
+            f"X[0] is of type {type(X[0]).__name__}: make a frame of the rows, "
+            "pandas.DataFrame(X) say"
         )
     try:
         array = array_of_list(X)

@@ -53,7 +53,8 @@ def resolve_metrics(eval_metric: Any, targets: Targets, loss: Loss, *, start: Ro
     `targets` decide what raw scores mean, the loss the default and the parameters of metrics that
     name none. `start` is ``(y, raw_score, weight)`` of the validation rows before the first round:
     each function is called with them once, so that what fails fails before the training, and a
-    function that returns ``(name, value, is_higher_better)`` tells its direction.
+    function that returns ``(name, value, is_higher_better)`` tells its direction; a list of these
+    are several metrics.
 
     ValueError for an unknown name, which says what was possible; two metrics of one name; a
     function that gives no number, or of classes cannot take probabilities. TypeError for a function
@@ -68,7 +69,7 @@ def resolve_metrics(eval_metric: Any, targets: Targets, loss: Loss, *, start: Ro
     chosen = list(eval_metric) if isinstance(eval_metric, list | tuple) else [eval_metric]
     if not chosen:
         raise ValueError("eval_metric=[] is empty: name a metric, or give None for the default")
-    metrics = [_resolve(one, outputs, start) for one in chosen]
+    metrics = [metric for one in chosen for metric in _resolve(one, outputs, start)]
     if targets.is_constant:
         metrics = [metric._replace(function=_or_nan(metric.function)) for metric in metrics]
     names = [metric.name for metric in metrics]
@@ -94,13 +95,13 @@ class _Outputs(NamedTuple):
         return self.targets.link(self.loss)(raw_score)
 
 
-def _resolve(given: Any, outputs: _Outputs, start: Rows) -> Metric:
-    """Return what is meant by one name or callable."""
+def _resolve(given: Any, outputs: _Outputs, start: Rows) -> list[Metric]:
+    """Return what is meant by one name or callable; a function can be several metrics."""
     if callable(given):
         name = _name_of(given)
         is_scorer, weights_of = form_of(given, name)
         if is_scorer:
-            return _from_scorer(given, weights_of, name, outputs)
+            return [_from_scorer(given, weights_of, name, outputs)]
         return _from_function(given, weights_of, name, outputs, start)
     if not isinstance(given, str):
         raise ValueError(
@@ -109,7 +110,7 @@ def _resolve(given: Any, outputs: _Outputs, start: Rows) -> Metric:
         )
     own = {metric.name: metric for metric in outputs.loss.own_metrics}
     if given in own:
-        return own[given]
+        return [own[given]]
     other_names: list[str] = []
     if not is_metric_name(given):
         from sklearn.metrics import get_scorer, get_scorer_names  # most fits do without
@@ -117,13 +118,13 @@ def _resolve(given: Any, outputs: _Outputs, start: Rows) -> Metric:
         other_names = get_scorer_names()
         if given in other_names:
             scorer = get_scorer(given)
-            return _from_scorer(scorer, form_of(scorer, given)[1], given, outputs)
+            return [_from_scorer(scorer, form_of(scorer, given)[1], given, outputs)]
     parameters = outputs.loss.of_metrics
     try:
         metric = find_metric(given, outputs.targets.task, parameters, [*own, *other_names])
     except ValueError as error:
         raise ValueError(f"{error}; or a name of sklearn.metrics.get_scorer_names()") from None
-    return _registered(metric, outputs, start)
+    return [_registered(metric, outputs, start)]
 
 
 def _registered(metric: Metric, outputs: _Outputs, start: Rows) -> Metric:
@@ -163,16 +164,44 @@ def _from_scorer(
 
 def _from_function(
     given: Callable[..., Any], weights_of: WeightsOf, name: str, outputs: _Outputs, start: Rows
-) -> Metric:
+) -> list[Metric]:
     targets = outputs.targets
 
     def result(y: np.ndarray, prediction: np.ndarray, weight: np.ndarray) -> Any:
         # copies: whatever the function does to them, the training goes on undisturbed
         return given(targets.decode(y), np.array(prediction), **weights_of(weight, len(y)))
 
+    first = _first_result(result, name, outputs, start)
+    triples = _triples(first)
+    values = {str(key): value for key, value, _ in triples} or {name: first}
+    for key, value in values.items() if not targets.is_constant else ():
+        _number(key, value)
+    # the metrics of a round are given the same predictions: the first one calls the function
+    last: dict[str, Any] = {}
+
+    def function_of(own: str) -> Function:
+        def function(y: np.ndarray, prediction: np.ndarray, weight: np.ndarray) -> float:
+            if own == next(iter(values)) or last.get("prediction") is not prediction:
+                last.update(prediction=prediction, found=result(y, prediction, weight))
+            found = last["found"]
+            by_name = {str(key): value for key, value, _ in _triples(found)}
+            return _number(own, by_name.get(own) if triples else found)
+
+        return function
+
+    directions = [bool(triple[2]) for triple in triples] or [name.endswith("_score")]
+    return [
+        Metric(own, is_better, function_of(own), outputs.predict)
+        for own, is_better in zip(values, directions, strict=True)
+    ]
+
+
+def _first_result(result: Callable[..., Any], name: str, outputs: _Outputs, start: Rows) -> Any:
+    """Return what a function gives before the first round, or the error, in words for users."""
     y, raw_score, weight = start
+    targets = outputs.targets
     try:
-        first = result(y, outputs.predict(raw_score), weight)
+        return result(y, outputs.predict(raw_score), weight)
     except AttributeError as error:
         if "get_label" not in str(error):
             raise
@@ -181,28 +210,22 @@ def _from_function(
             f"({error}): a metric must be {FORMS}"
         ) from error
     except ValueError as error:
-        first = math.nan
-        if targets.task == "regression" and not targets.is_constant:
+        if targets.is_constant:
+            return math.nan
+        if targets.task == "regression":
             raise
-        if not targets.is_constant:
-            # f1_score for one; scikit-learn speaks of continuous targets, which the user has not
-            raise ValueError(
-                f"eval_metric: the function {name!r} failed on probabilities, which it is given "
-                f"for y_pred: {error}. If it needs predicted labels, give make_scorer({name}), or "
-                "the name of a scikit-learn scorer"
-            ) from error
-    is_triple = isinstance(first, tuple) and len(first) == 3
-    name, greater_is_better = (
-        (str(first[0]), bool(first[2])) if is_triple else (name, name.endswith("_score"))
-    )
+        # f1_score for one; scikit-learn speaks of continuous targets, which the user has not
+        raise ValueError(
+            f"eval_metric: the function {name!r} failed on probabilities, which it is given "
+            f"for y_pred: {error}. If it needs predicted labels, give make_scorer({name}), or "
+            "the name of a scikit-learn scorer"
+        ) from error
 
-    def function(y: np.ndarray, prediction: np.ndarray, weight: np.ndarray) -> float:
-        found = result(y, prediction, weight)
-        return _number(name, found[1] if is_triple else found)
 
-    if not targets.is_constant:
-        _number(name, first[1] if is_triple else first)
-    return Metric(name, greater_is_better, function, outputs.predict)
+def _triples(found: Any) -> list[tuple[Any, Any, Any]]:
+    """Return the (name, value, is_higher_better) that a function gave, one or a list; else []."""
+    listed = found if isinstance(found, list) else [found]
+    return listed if all(isinstance(one, tuple) and len(one) == 3 for one in listed) else []
 
 
 def _or_nan(function: Function) -> Function:

@@ -24,7 +24,7 @@ from sklboost.engine.parallel import ThreadTeam, n_threads_for
 from sklboost.engine.structs import BinCuts, TrainingBins
 from sklboost.estimators.fit.eval_metric import check_names, resolve_metrics
 from sklboost.estimators.fit.reading import FitTask, drops_rounds, tree_settings
-from sklboost.estimators.input.arguments import warn_of_small_weights
+from sklboost.estimators.input.arguments import warn_of_no_split
 from sklboost.estimators.input.feature_names import name_text
 from sklboost.estimators.input.rows import Rows
 from sklboost.estimators.parameters.boosters import Parameters
@@ -77,9 +77,14 @@ def train(task: FitTask) -> dict[str, Any]:
                 else:
                     stop_reason = other.stop_reason
             clock.lap("refit")
-    if len(model.nodes) == model.n_trees:  # all of them leaves
+    if len(model.nodes) == model.n_trees and not task.targets.is_constant:  # all of them leaves
         least = trees_of(model).params["min_child_weight"][-1]
-        warn_of_small_weights(task.rows.weight, float(model.nodes.cover.max()), float(least))
+        warn_of_no_split(
+            task.targets.unweigh(task.rows.y, task.rows.weight),
+            len(task.rows.y),
+            (float(model.nodes.cover.max()), float(least)),
+            parameters.min_child_samples,  # type: ignore[arg-type]
+        )
     trained = trained_model_of(task, model)
     is_refitted = model is not stopped
     keeps_stopped = is_refitted and parameters.warm_start
@@ -162,7 +167,7 @@ def start_of(task: FitTask) -> np.ndarray:
     sizes = sorted({n_targets, loss.n_outputs})  # several classes, or quantiles of one target
     if np.ndim(base_score) > 0 and len(base_score) not in sizes:
         raise ValueError(
-            f"base_score={base_score!r}: y has {n_targets} target(s) and {loss.name} "
+            f"base_score={base_score!r:.100}: y has {n_targets} target(s) and {loss.name} "
             f"{loss.n_outputs} raw score(s) a row, so it must be one number, or a list of "
             f"{' or '.join(map(str, sizes))}"
         )
@@ -186,16 +191,12 @@ def schedule_of(task: FitTask, base_score: np.ndarray) -> Schedule:
     parameters, continued = task.parameters, task.continued
     # a fit of warm_start may end with the model as it was; init_model is asked for more rounds
     logs_before = task.is_warm_start and len(task.validation) > 0
-    validation = [
-        ValidationSet(
-            name,
-            rows.X,
-            rows.y.astype(np.float64),  # a copy: users' metrics are given it
-            rows.weight,
-            _raw_scores(rows, base_score, None if logs_before else continued),
-        )
-        for name, rows in task.validation.items()
-    ]
+    validation = []
+    for name, rows in task.validation.items():
+        raw_score = _raw_scores(rows, base_score, None if logs_before else continued)
+        raw_score += task.targets.expected_shift
+        y = rows.y.astype(np.float64)  # a copy: users' metrics are given it
+        validation.append(ValidationSet(name, rows.X, y, rows.weight, raw_score))
     metrics: list[Metric] = []
     if validation:
         last = validation[-1]

@@ -380,8 +380,11 @@ def _task(data: FitTask, rows: Rows, judges: tuple[str, Rows]) -> FitTask:
     if data.parameters.subsample < 1.0:  # type: ignore[operator]
         rows = rows.repeat(data.loss)  # as in a fit: each is drawn on its own
     rows, (name, held_out) = weigh_classes(rows, data.targets), judges
-    validation = {name: weigh_classes(held_out, data.targets)}
-    return data._replace(rows=rows, everything=rows, validation=validation)
+    if not data.targets.is_calibrated:
+        # parameters are judged by what they are chosen for, the loss that the training minimises:
+        # by the unweighted one, overfitting looks good, which takes weighted classes' odds back
+        held_out = weigh_classes(held_out, data.targets)
+    return data._replace(rows=rows, everything=rows, validation={name: held_out})
 
 
 def _binned(data: FitTask) -> Any:

@@ -397,18 +397,12 @@ def plan_task(task: FitTask) -> FitTask:
     is_sampling = min(fractions) < 1.0 or parameters.extra_trees or drops_rounds(parameters)  # type: ignore[operator, type-var]
     drawn = seeds(parameters.random_state, is_sampling or stops_early(parameters))
     task = _hold_out(task._replace(rounds=range(first, stop), seeds=drawn))
-    # the classes' weights come last: rows are held out by the user's
+    # the classes' weights come last: rows are held out, and metrics weighted, by the user's
     everything = task.everything
     rows = weigh_classes(task.rows, task.targets)
-    return task._replace(
-        rows=rows,
-        everything=(
-            rows if everything is task.rows else weigh_classes(everything, task.all_targets)
-        ),
-        validation={
-            name: weigh_classes(given, task.targets) for name, given in task.validation.items()
-        },
-    )
+    is_same = everything is task.rows
+    everything = rows if is_same else weigh_classes(everything, task.all_targets)
+    return task._replace(rows=rows, everything=everything)
 
 
 def _check_combination(task: FitTask) -> None:

@@ -176,22 +176,41 @@ def check_largest_weight(weight: np.ndarray, name: str) -> None:
         )
 
 
-def warn_of_small_weights(weight: np.ndarray, cover: float, min_child_weight: float) -> None:
-    """Warn if trees have no split only because the weights of the rows are small.
+# A row of two classes has a hessian of at most 1/4.
+_LEAST_HESSIAN = 0.25
 
-    `cover` is the sum of the hessians of all rows, weights included; both children of a split must
-    have `min_child_weight` of it.
-    """
-    if len(weight) == 0 or cover >= 2 * min_child_weight:
-        return
-    mean = weight.mean()
-    if cover < 2 * min_child_weight * mean:
-        return  # too few rows for a split, whatever their weights are
-    warn_user(
-        f"no tree has a split: both children need a cover of min_child_weight={min_child_weight:g},"
-        f" but that of all rows is {cover:g}, because the mean of sample_weight is {mean:g}; "
-        "multiply the weights so that their mean is 1, or lower min_child_weight"
-    )
+
+def warn_of_no_split(
+    weight: np.ndarray,  # the user's, float64, shape (n_samples,) or (0,)
+    n_rows: int,
+    cover: tuple[float, float],  # of all rows, and what both children of a split must have
+    min_child_samples: int,
+) -> None:
+    """Warn if no tree has a split only because weights, or hessians, of the rows are small."""
+    total = float(weight.sum()) if len(weight) > 0 else float(n_rows)
+    of_all, least = cover
+    why = ""
+    if total < 2 * min_child_samples <= n_rows:
+        why = (
+            f"min_child_samples={min_child_samples} counts each row by its weight, and the sum of "
+            f"sample_weight is {total:g}; multiply the weights so that their mean is 1, or lower "
+            "min_child_samples"
+        )
+    elif of_all < 2 * least:
+        need = f"both children need a cover of min_child_weight={least:g}, but that of all rows is"
+        if len(weight) > 0 and of_all * n_rows >= 2 * least * total:
+            why = (
+                f"{need} {of_all:g}, because the sum of sample_weight is {total:g}, its mean "
+                f"{total / n_rows:g}; multiply the weights so that their mean is 1, or lower "
+                "min_child_weight"
+            )
+        elif _LEAST_HESSIAN * n_rows >= 2 * least:
+            why = (
+                f"{need} {of_all:.3g}, the sum of the hessians of this objective, which are small "
+                "where targets are near 0, or nearly all rows of one class; lower min_child_weight"
+            )
+    if why:
+        warn_user(f"no tree has a split: {why}")
 
 
 # --- arguments of fit
@@ -255,7 +274,7 @@ def _read_eval_set(given: FitArguments) -> list[GivenSet]:
     pairs = given.eval_set
     if not isinstance(pairs, list | tuple):
         raise TypeError(
-            f"eval_set is a {type(pairs).__name__}: it must be a list of pairs, "
+            f"eval_set is of type {type(pairs).__name__}: it must be a list of pairs, "
             "eval_set=[(X_val, y_val)]"
         )
     for name, twin in (
@@ -271,7 +290,7 @@ def _read_eval_set(given: FitArguments) -> list[GivenSet]:
     for index, pair in enumerate(pairs):
         if not isinstance(pair, list | tuple) or len(pair) != 2:
             raise TypeError(
-                f"eval_set[{index}] must be a pair (X, y), not a {type(pair).__name__}: "
+                f"eval_set[{index}] must be a pair (X, y), not of type {type(pair).__name__}: "
                 "eval_set=[(X_val, y_val)]"
             )
         X, y = pair

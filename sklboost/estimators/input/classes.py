@@ -196,6 +196,11 @@ class ClassTargets(Targets):
         start = prior_shift(self.multipliers)
         return self, calibrate_prior(loss, raw_score, codes, unweighted, start)
 
+    @property
+    def expected_shift(self) -> "float | np.ndarray":  # type: ignore[override]
+        """The prior correction alone, if raw scores are shifted."""
+        return prior_shift(self.multipliers)[:, np.newaxis] if self.is_calibrated else 0.0
+
 
 @dataclass(frozen=True, eq=False)
 class LabelTargets(Targets):
@@ -244,8 +249,8 @@ def check_prior(base_score: Any) -> None:
     if base_score is None or all(0.0 < prior < 1.0 for prior in np.ravel(base_score)):
         return
     raise ValueError(
-        f"base_score={base_score!r}: for two classes, or labels, it is a probability, so it must "
-        "be between 0 and 1, both excluded"
+        f"base_score={base_score!r:.100}: for two classes, or labels, it is a probability, so it "
+        "must be between 0 and 1, both excluded"
     )
 
 

@@ -153,8 +153,8 @@ def read_feature_rules(parameters: Parameters, features: FittedFeatures) -> Feat
         weights = by_feature("feature_weights", weights, features.keys, 1.0)
         if not any(weights):
             raise ValueError(
-                f"feature_weights={parameters.feature_weights!r} is 0 for every feature, so none "
-                "could be drawn: give at least one a positive weight"
+                f"feature_weights={parameters.feature_weights!r:.100} is 0 for every feature, so "
+                "none could be drawn: give at least one a positive weight"
             )
     return feature_rules(
         features.n_features,
@@ -291,8 +291,9 @@ class FeaturePlaces:
 def _no_feature(key: Any, names: Sequence[Any]) -> str:
     """Say that no feature has this name, and which may be meant."""
     n_features = len(names)
-    if list(names) == feature_keys(None, n_features):
-        return f"{n_features} features without names: give their numbers, 0 to {n_features - 1}"
+    if list(names) == feature_keys(None, n_features):  # a user's, perhaps
+        last = n_features - 1
+        return f"{n_features} features, f0 to f{last}: give these names, or the numbers 0 to {last}"
     near = (
         difflib.get_close_matches(key, map(name_text, names), n=1) if isinstance(key, str) else ()
     )

@@ -13,6 +13,7 @@ import numpy as np
 from sklearn.utils import check_array, column_or_1d
 
 from sklboost.estimators.input.arguments import one_each, row_values
+from sklboost.estimators.input.feature_names import column_names
 from sklboost.estimators.input.targets import RegressionTargets, Targets
 
 
@@ -24,6 +25,36 @@ class GivenQueries(NamedTuple):
     labels: np.ndarray  # shape (n_samples,): what the user calls each row's query
 
 
+# A column of this name in a frame of documents is their queries, and no feature, as in XGBoost.
+_QID = "qid"
+
+
+def split_queries(X: Any, qid: Any, group: Any, names: "QueryNames") -> tuple[Any, Any]:
+    """Return a frame without its queries, and these; other documents, and their `qid`, as given."""
+    if not has_queries(X):
+        return X, qid
+    if qid is not None or group is not None:
+        given = names.qid if qid is not None else names.group
+        raise ValueError(
+            f"{names.X} has a column 'qid', whose values are the queries, and {given} is given: "
+            f"leave out {given}, or the column"
+        )
+    return without_queries(X), X[_QID]
+
+
+def has_queries(X: Any) -> bool:
+    """Whether it is a frame with a column of queries."""
+    names = column_names(X)
+    return names is not None and _QID in (names.tolist() or ())  # bins may have none
+
+
+def without_queries(X: Any) -> Any:
+    """Return a frame without its column of queries."""
+    if hasattr(X, "drop_columns"):  # Arrow
+        return X.drop_columns([_QID])
+    return X.drop(columns=_QID) if hasattr(X, "loc") else X.drop(_QID)
+
+
 class QueryNames(NamedTuple):
     """What the arguments of a set of rows are called, for errors."""
 
@@ -31,6 +62,7 @@ class QueryNames(NamedTuple):
     qid: str = "qid"
     group: str = "group"
     weight: str = "sample_weight"
+    X: str = "X"
 
 
 def read_given(
@@ -39,6 +71,7 @@ def read_given(
     group: Any,
     sample_weight: Any,
     names: QueryNames | None = None,
+    caller: str = "",
 ) -> GivenQueries:
     """Check relevances, queries and their weights, given by either way.
 
@@ -52,6 +85,8 @@ def read_given(
     sample_weight : array-like of shape (n_queries,) or (n_samples,), or None
     names : QueryNames or None
         Of validation rows; None: those of the training.
+    caller : str
+        Name of the estimator's class in a fit; empty: other rows.
 
     Raises
     ------
@@ -60,7 +95,7 @@ def read_given(
         that differ within a query.
     """
     is_validation, names = names is not None, names or QueryNames()
-    relevances = RegressionTargets.read(y, names.y)
+    relevances = RegressionTargets.read(y, names.y, caller)
     if relevances.ndim != 1:
         raise ValueError(
             f"{names.y} has shape {relevances.shape}: it must be 1-D, one relevance for each row"
@@ -74,25 +109,37 @@ def read_given(
     return GivenQueries(np.column_stack([relevances, numbers]).astype(np.float64), weight, labels)
 
 
+# What is at fault where scikit-learn calls `fit` or `score`, which passes qid on only if told to.
+_ROUTING = (
+    ". In cross_val_score, GridSearchCV and the like, call "
+    "sklearn.set_config(enable_metadata_routing=True) once and give cross_val_score "
+    "params={'qid': qid}, GridSearchCV.fit qid=qid"
+)
+
+
 def _query_labels(qid: Any, group: Any, n_rows: int, names: QueryNames) -> np.ndarray:
     if (qid is None) == (group is None):
         what = "neither is" if qid is None else "both are"
         raise ValueError(
             f"{what} given of {names.qid} and {names.group}: a ranker needs one of them, the query "
-            f"of each row ({names.qid}=[0, 0, 1]) or the number of rows of each query "
-            f"({names.group}=[2, 1])"
+            f"of each row ({names.qid}=[0, 0, 1], or a column 'qid' of a frame {names.X}) or the "
+            f"number of rows of each query ({names.group}=[2, 1]){_ROUTING}"
         )
     if group is not None:
         sizes = row_values(group, names.group, "sizes")
         sizes = column_or_1d(
             check_array(sizes, ensure_2d=False, dtype=None, input_name=names.group)
         )
-        if sizes.dtype.kind not in "iu" or (sizes < 1).any() or sizes.sum() != n_rows:
+        is_size = (sizes >= 1) & (sizes == np.floor(sizes)) & (sizes.dtype.kind != "b")
+        place = int(np.argmin(is_size))
+        wrong = f"their sum is {sizes.sum():g}" if sizes.sum() != n_rows else ""
+        wrong = wrong if is_size.all() else f"{names.group}[{place}] is {sizes[place]!s}"
+        if wrong:
             raise ValueError(
-                f"{names.group}={group!r}: it must be whole numbers >= 1 whose sum is the number "
-                f"of rows, {n_rows}; for one label a row, use {names.qid}"
+                f"{names.group} has {len(sizes)} numbers, and {wrong}: they must be whole, >= 1, "
+                f"and their sum the number of rows, {n_rows}; for one label a row, use {names.qid}"
             )
-        return np.repeat(np.arange(len(sizes)), sizes)
+        return np.repeat(np.arange(len(sizes)), sizes.astype(np.intp))
     return one_each(qid, names.qid, "query", n_rows)
 
 
@@ -149,12 +196,12 @@ def read_sets(
     given = dict(arguments)
     own = {name: given.pop(name) for name in ("qid_val", "group_val", "eval_qid", "eval_group")}
     if given["X_val"] is not None and given["y_val"] is not None:
-        names = QueryNames("y_val", "qid_val", "group_val", "sample_weight_val")
+        names = QueryNames("y_val", "qid_val", "group_val", "sample_weight_val", "X_val")
+        X, qid = split_queries(given["X_val"], own["qid_val"], own["group_val"], names)
         read = read_given(
-            *(given["y_val"], own["qid_val"], own["group_val"], given["sample_weight_val"]),
-            names,
+            *(given["y_val"], qid, own["group_val"], given["sample_weight_val"]), names
         )
-        given |= {"y_val": read.y, "sample_weight_val": read.weight}
+        given |= {"X_val": X, "y_val": read.y, "sample_weight_val": read.weight}
         own |= {"qid_val": None, "group_val": None}
     elif isinstance(given["eval_set"], list | tuple) and all(
         isinstance(pair, list | tuple) and len(pair) == 2 for pair in given["eval_set"]
@@ -180,19 +227,15 @@ def _read_eval_set(given: dict[str, Any], qids: Any, groups: Any) -> dict[str, A
                 f"{name} must be a list with one entry (or None) for each of the {len(pairs)} "
                 "pairs of eval_set"
             )
-    read = [
-        read_given(
-            *(pair[1], qid, group, weight),
-            QueryNames(*(f"{name}[{index}]" for name in ("y of eval_set", *listed))),
-        )
-        for index, (pair, qid, group, weight) in enumerate(
-            zip(pairs, *listed.values(), strict=True)
-        )
-    ]
-    return {
-        "eval_set": [(pair[0], of_set.y) for pair, of_set in zip(pairs, read, strict=True)],
-        "sample_weight_eval_set": [of_set.weight for of_set in read],
-    }
+    sets, own_weights = [], []
+    for index, ((X, y), qid, group, weight) in enumerate(zip(pairs, *listed.values(), strict=True)):
+        arguments = ("y of eval_set", *listed, "X of eval_set")
+        names = QueryNames(*(f"{name}[{index}]" for name in arguments))
+        X, qid = split_queries(X, qid, group, names)
+        read = read_given(y, qid, group, weight, names)
+        sets.append((X, read.y))
+        own_weights.append(read.weight)
+    return {"eval_set": sets, "sample_weight_eval_set": own_weights}
 
 
 # --- what a fit learns of them

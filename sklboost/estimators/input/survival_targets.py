@@ -178,9 +178,10 @@ def _has_strata(y: np.ndarray) -> bool:
 
 
 _FORMS = (
-    "a structured array of event (bool) and time, as sklboost.survival_targets(event, time) makes "
-    "it; of lower and upper bounds, survival_targets(lower=..., upper=...); or numbers, times of "
-    "events where positive, and of censoring where negative"
+    "a frame or a structured array of event (bool, or 0 and 1) and time, as "
+    "sklboost.survival_targets(event, time) makes it; of lower and upper bounds, "
+    "survival_targets(lower=..., upper=...); or numbers, times of events where positive, and of "
+    "censoring where negative"
 )
 
 
@@ -354,52 +355,75 @@ def _flags(values: np.ndarray, name: str) -> np.ndarray:
 
 
 def _bounds(array: np.ndarray, name: str) -> np.ndarray:
-    """Read two columns without names as bounds, but for what looks like events and times."""
+    """Read two columns without names as bounds; ValueError for what may be events and times."""
     bounds = check_array(array, dtype=np.float64, ensure_all_finite=False, input_name=name)
     lower, upper = bounds.T
-    if np.isin(lower, (0, 1)).all() and not (lower == upper).all():
-        raise ValueError(
-            f"{name} has two columns, and the first has nothing but 0 and 1: if these are events, "
-            "use sklboost.survival_targets(event, time); if they are lower bounds of times, "
-            "survival_targets(lower=..., upper=...)"
-        )
+    for number, column in enumerate(bounds.T):
+        if np.isin(column, (0, 1)).all() and not (lower == upper).all():
+            raise ValueError(
+                f"{name} has two columns without names, and y[:, {number}] has nothing but 0 and "
+                "1: if these are events, pass "
+                f"sklboost.survival_targets(event=y[:, {number}], time=y[:, {1 - number}]); if the "
+                "columns are bounds of times, survival_targets(lower=y[:, 0], upper=y[:, 1])"
+            )
     return _records({"lower": lower, "upper": upper}, name)
 
 
 def _standard(y: np.ndarray, name: str) -> np.ndarray:
     """Return checked records of lower, upper, entry_time and, if given, stratum."""
-    fields = list(y.dtype.names or ())
+    all_fields = list(y.dtype.names or ())
+    fields = [field for field in all_fields if field not in ("entry_time", "stratum")]
     if y.ndim != 1 or len(fields) < 2:
-        raise ValueError(f"{name} has shape {y.shape} and fields {fields}: targets are {_FORMS}")
-    if fields[:2] == ["lower", "upper"]:
-        lower, upper = (_numbers(y[field], f"{field} of {name}") for field in fields[:2])
-    elif y.dtype[0].kind == "b":
-        # of whatever names, as in scikit-survival
-        event = row_values(y[fields[0]], f"{fields[0]} of {name}", "times")
-        lower = _numbers(y[fields[1]], f"{fields[1]} of {name}")
-        refuse_first(~np.isfinite(lower), lower, f"{fields[1]} of {name}", "times are finite")
-        upper = np.where(event, lower, np.inf)
+        raise ValueError(
+            f"{name} has shape {y.shape} and fields {all_fields}: targets are {_FORMS}"
+        )
+    if len(fields) > 2:
+        raise ValueError(
+            f"{name} has fields {sorted(fields[2:])}: beside two of times there may be "
+            "'entry_time' and 'stratum'; a time when a row was censored first, or competing "
+            "events, are not known"
+        )
+    if set(fields) == {"lower", "upper"}:
+        lower, upper = (_numbers(y[field], f"{field} of {name}") for field in ("lower", "upper"))
     else:
-        raise ValueError(
-            f"{name} has fields {fields}, and the first is of dtype {y.dtype[0]}: targets are "
-            f"{_FORMS}"
-        )
-    unknown = sorted(set(fields[2:]) - {"entry_time", "stratum"})
-    if unknown:
-        raise ValueError(
-            f"{name} has fields {unknown}: beside the first two there may be 'entry_time' and "
-            "'stratum'; a time when a row was censored first, or competing events, are not known"
-        )
+        event = _event_field(y, fields, name)
+        time = fields[1 - fields.index(event)]
+        lower = _numbers(y[time], f"{time} of {name}")
+        refuse_first(~np.isfinite(lower), lower, f"{time} of {name}", "times are finite")
+        upper = np.where(_flags(y[event], f"{event} of {name}"), lower, np.inf)
     entry = np.full(len(y), -np.inf)
-    if "entry_time" in fields:
+    if "entry_time" in all_fields:
         entry = _numbers(y["entry_time"], f"entry_time of {name}")
     lower = np.where(lower == -np.inf, 0.0, lower)
     _check_times(lower, upper, entry, name)
     standard = {"lower": lower, "upper": upper, "entry_time": entry}
-    if "stratum" in fields:
+    if "stratum" in all_fields:
         standard["stratum"] = one_each(y["stratum"], f"stratum of {name}", "stratum", len(y))
         _check_strata(standard["stratum"], name)
     return _records(standard, name)
+
+
+# What users call a column of events, in small letters, and 0 and 1 are no times in.
+_EVENTS = (
+    *("event", "events", "event_observed", "observed", "event_occurred", "is_event", "status"),
+    *("death", "dead", "died", "failure", "failed", "churn", "churned"),
+)
+
+
+def _event_field(y: np.ndarray, fields: list[str], name: str) -> str:
+    """Return which of two fields is the event: bool if the other is not, or named so."""
+    of_bool = [field for field in fields if y[field].dtype.kind == "b"]
+    named = [field for field in fields if field.lower() in _EVENTS]
+    found = {*of_bool, *named} if len(of_bool) < 2 else set(named or fields[:1])
+    if len(found) != 1:
+        first, second = fields
+        raise ValueError(
+            f"{name} has the fields {fields}, and it is not clear which of them is the event: if "
+            f"it is {first!r}, pass sklboost.survival_targets(event=y[{first!r}], "
+            f"time=y[{second!r}]), if it is {second!r}, the reverse; bool says so, too, or the "
+            "names 'event' and 'time'. Bounds are called 'lower' and 'upper'"
+        )
+    return found.pop()
 
 
 def _check_strata(strata: np.ndarray, name: str) -> None:

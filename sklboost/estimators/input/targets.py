@@ -65,6 +65,9 @@ class Targets(ABC):
     is_calibrated: bool = False  # raw scores are shifted after the training
     is_constant: bool = False  # there is one label only, which is predicted for every row
     reads_scores: bool = False  # `finish` has something to do
+    # What `finish` will add to raw scores, roughly: metrics of the rounds read scores that have it.
+    # A number, or float64, shape (n_outputs, 1).
+    expected_shift: "float | np.ndarray" = 0.0
 
     @classmethod
     def read(cls, y: Any, name: str, caller: str = "") -> np.ndarray:

@@ -101,7 +101,7 @@ def check_parameters(group: type, values: Mapping[str, Any]) -> None:
         if name not in values or rule is None or values[name] is known.default:
             continue
         if not rule.holds(values[name]):
-            raise ValueError(f"{name}={values[name]!r}: it must be {rule.words}")
+            raise ValueError(f"{name}={values[name]!r:.200}: it must be {rule.words}")
 
 
 def is_integer(value: Any) -> bool:

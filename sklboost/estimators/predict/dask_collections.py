@@ -134,8 +134,8 @@ def _like_frame(name: str, value: Any, X: Any) -> Any:
         value = value.rechunk(dict.fromkeys(range(1, value.ndim), -1)).to_dask_dataframe()
     if dask_kind(value) not in _FRAMES:
         raise TypeError(
-            f"{name} is a {type(value).__name__}, and X a Dask DataFrame, whose partitions have "
-            f"lengths that are not known yet: {_REMEDY}"
+            f"{name} is of type {type(value).__name__}, and X a Dask DataFrame, whose partitions "
+            f"have lengths that are not known yet: {_REMEDY}"
         )
     is_known = value.known_divisions and X.known_divisions
     if value.npartitions != X.npartitions or (is_known and value.divisions != X.divisions):

@@ -55,7 +55,9 @@ class StepFunction:
         times = np.asarray(x, dtype=np.float64)
         first, last = self.domain
         if not ((times >= first) & (times <= last)).all():
-            raise ValueError(f"x={x!r}: times must be from {first:g} to {last:g}, the last known")
+            raise ValueError(
+                f"x={x!r:.100}: times must be from {first:g} to {last:g}, the last known"
+            )
         values = np.append(self.first, self.y)[np.searchsorted(self.x, times, side="right")]
         return float(values) if values.ndim == 0 else values
 
