@@ -6,6 +6,7 @@ Each is a field with a default, a rule that `fit` checks and the text of the doc
 
 import ast
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from dataclasses import fields
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -749,6 +750,11 @@ class Parameters:
         super().__init_subclass__(**arguments)
         if issubclass(cls, BaseEstimator):  # a class of parameters alone is to get a constructor
             wrap_constructor(cls)
+
+    def __dir__(self) -> list[str]:
+        """Return the names of all members, without parameters that the class has no use for."""
+        unused = {own.name for own in fields(self) if not own.init}
+        return sorted({*super().__dir__()} - unused)
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters.
