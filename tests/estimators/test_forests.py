@@ -184,7 +184,7 @@ def test_what_a_forest_does_not_have(name, value, words, binary):
     for forest in (XGBRFRegressorLite, XGBRFClassifierLite):
         with pytest.raises(ValueError, match=f"{name}=.*it must be {words}"):
             forest(**{name: value}).fit(*binary)
-        with pytest.raises(ValueError, match="warm_start=True is not supported.* a forest is one"):
+        with pytest.raises(ValueError, match=r"warm_start=True is not supported.* a forest is one"):
             forest(warm_start=True)
 
 
