@@ -22,6 +22,8 @@ from sklboost.warmup import warmup
 
 if _typing.TYPE_CHECKING:
     from sklboost import displays as displays
+    from sklboost import onnx as onnx
+    from sklboost import shap as shap
     from sklboost.boosting.callbacks import Checkpoint
     from sklboost.displays import plot_importance, plot_tree
     from sklboost.estimators.distribution import XGBDistributionLite
@@ -82,14 +84,16 @@ _LATER = {
     "bin_features": "sklboost.estimators.input.bins:bin_features",
     "bin_parquet": "sklboost.estimators.input.bins:bin_parquet",
     "check_loss": "sklboost.estimators.fit.check_loss:check_loss",
-    "displays": "sklboost.displays",
+    "displays": "sklboost.displays:",
     "from_hist_gradient_boosting": "sklboost.estimators.loading:from_hist_gradient_boosting",
     "from_lightgbm": "sklboost.estimators.loading:from_lightgbm",
     "from_xgboost": "sklboost.estimators.loading:from_xgboost",
     "load_model": "sklboost.estimators.loading:load_model",
+    "onnx": "sklboost.onnx:",
     "open_bins": "sklboost.estimators.input.bins:open_bins",
     "plot_importance": "sklboost.displays:plot_importance",
     "plot_tree": "sklboost.displays:plot_tree",
+    "shap": "sklboost.shap:",
     "survival_targets": "sklboost.estimators.input.survival_targets:survival_targets",
 }
 
@@ -97,7 +101,10 @@ _LATER = {
 def __getattr__(name: str) -> object:
     """Import what is in `_LATER`; an error for what is not here says what to take."""
     if name in _LATER:
-        globals()[name] = found = _resolve_name(_LATER[name])
+        try:
+            globals()[name] = found = _resolve_name(_LATER[name])
+        except ImportError as error:  # onnx and shap need packages, and dir() names them
+            raise AttributeError(str(error), name=name, obj=_modules[__name__]) from error
         return found
     remedy = f": take {_OTHER_MEMBERS[name]}" if name in _OTHER_MEMBERS else ""
     text = f"module 'sklboost' has no attribute {name!r}{remedy}"
@@ -109,5 +116,6 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    """Return what is here, and what is imported when it is asked for."""
-    return sorted({*globals(), *_LATER})
+    """Return what users call: no packages of the inside, and nothing imported from elsewhere."""
+    own = {name for name in globals() if name.startswith("__")}
+    return sorted({*own, *__all__, *_LATER})

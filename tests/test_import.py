@@ -130,13 +130,25 @@ def test_a_name_that_waits_is_there_when_it_is_asked_for(name, monkeypatch):
         assert pickle.loads(pickle.dumps(found)) is found  # by its name
 
 
-def test_the_rooms_apart_they_are_public():
-    assert set(LATER) - {"displays"} < set(sklboost.__all__)
-    assert set(sklboost.__all__) < set(dir(sklboost))
+def test_dir_shows_what_users_call():
+    shown = {name for name in dir(sklboost) if not name.startswith("__")}
+    assert shown == {*sklboost.__all__, "displays", "onnx", "shap"}
+    assert set(LATER) < shown
     assert {"__version__", "__doc__"} < set(dir(sklboost))
     names = {}
     exec("from sklboost import *", names)
     assert set(sklboost.__all__) < set(names)
+
+
+def test_a_room_whose_package_is_not_installed_is_not_there(monkeypatch):
+    """Else whoever looks at all names, as help() does, would see an ImportError."""
+    monkeypatch.delattr(sklboost, "shap", raising=False)
+    monkeypatch.delitem(sys.modules, "sklboost.shap", raising=False)
+    monkeypatch.setitem(sys.modules, "shap", None)
+    with pytest.raises(AttributeError, match=r"sklboost\.shap needs shap: pip install"):
+        _ = sklboost.shap
+    with pytest.raises(ImportError, match=r"sklboost\.shap needs shap: pip install"):
+        from sklboost import shap  # noqa: F401
 
 
 def test_other_names_are_not_there():

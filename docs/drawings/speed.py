@@ -37,8 +37,8 @@ def read_medians(path: Path) -> dict[tuple[str, str], float]:
 
 def draw(path: Path) -> str:
     medians = read_medians(path)
-    drawing = Drawing(760, 424, "Seconds to fit, as multiples of those of sklboost")
-    scale = Scale(0, 9.4, 130, 700)
+    drawing = Drawing(760, 410, "Seconds to fit, as multiples of those of sklboost")
+    scale = Scale(0, 9.4, 130, 580)
     drawing.text(24, 34, "Seconds to fit", anchor="start", bold=True, size=16)
     words = "bars: how many times as long as sklboost; two cores, 100 trees of depth 6, 28 features"
     drawing.text(24, 54, words, anchor="start", color=PALE, size=13)

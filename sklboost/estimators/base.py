@@ -40,14 +40,9 @@ from sklboost.estimators.predict.fitted_model import (
 from sklboost.estimators.saving import SavingMixin
 from sklboost.estimators.xgboost_names import XGBoostNamesMixin
 from sklboost.objectives.loss import by_rows
-from sklboost.version import __version__
 
 if TYPE_CHECKING:
     from sklboost.inspection.monotone_proof import MonotoneReport
-
-# The site has a folder for each version. pyproject.toml has the same address, for package indexes.
-SITE = "https://sklboost.readthedocs.io/en"
-FOLDER = "latest" if "dev" in __version__ else f"v{__version__}"
 
 
 @methods_checked
@@ -73,9 +68,6 @@ class BaseBooster(
     # scikit-learn's metadata routing: groups are for the splitter unless set_fit_request asks for
     # them here, too
     __metadata_request__fit: ClassVar[dict[str, bool]] = {"groups": False}
-    # scikit-learn's diagrams link to the page of a class; a user's subclass has none
-    _doc_link_module = "sklboost"
-    _doc_link_template = f"{SITE}/{FOLDER}/docs/reference/api/sklboost.{{estimator_name}}.html"
 
     @with_callbacks
     def fit(

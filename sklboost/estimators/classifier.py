@@ -26,6 +26,14 @@ class XGBClassifierLite(ClassifierParameters, ClassifierMixin, BaseBooster):
     Multilabel classification, too: then `y` has a column of 0 and 1 for each label. If `y` has one
     class only, as in a fold without the others, that is predicted for every row.
 
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.model_selection import cross_val_score
+    >>> from sklboost import XGBClassifierLite
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = XGBClassifierLite(n_estimators=50, learning_rate=0.1, max_depth=3)
+    >>> print(cross_val_score(model, X, y).mean() > 0.95)
+    True
+
     Attributes
     ----------
     n_features_in_
@@ -41,16 +49,6 @@ class XGBClassifierLite(ClassifierParameters, ClassifierMixin, BaseBooster):
     evals_result_
     fit_report_
     chosen_params_
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_breast_cancer
-    >>> from sklearn.model_selection import cross_val_score
-    >>> from sklboost import XGBClassifierLite
-    >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> model = XGBClassifierLite(n_estimators=50, learning_rate=0.1, max_depth=3)
-    >>> print(cross_val_score(model, X, y).mean() > 0.95)
-    True
     """
 
     classes_: np.ndarray

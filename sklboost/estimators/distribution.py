@@ -23,6 +23,17 @@ class XGBDistributionLite(DistributionParameters, XGBRegressorLite):
     far from it the target may be. Trees have a step for each parameter of the distribution in every
     leaf, the natural gradient of the log-likelihood there, as in NGBoost.
 
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sklearn.model_selection import train_test_split
+    >>> from sklboost import XGBDistributionLite
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> X, X_test, y, y_test = train_test_split(X, y, random_state=0)
+    >>> model = XGBDistributionLite(n_estimators=40).fit(X, y)
+    >>> interval = model.predict_interval(X_test, coverage=0.9)
+    >>> is_inside = (interval[:, 0] <= y_test) & (y_test <= interval[:, 1])
+    >>> print(round(is_inside.mean(), 1))
+    0.9
+
     Attributes
     ----------
     n_features_in_
@@ -36,19 +47,6 @@ class XGBDistributionLite(DistributionParameters, XGBRegressorLite):
     evals_result_
     fit_report_
     chosen_params_
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_diabetes
-    >>> from sklearn.model_selection import train_test_split
-    >>> from sklboost import XGBDistributionLite
-    >>> X, y = load_diabetes(return_X_y=True)
-    >>> X, X_test, y, y_test = train_test_split(X, y, random_state=0)
-    >>> model = XGBDistributionLite(n_estimators=40).fit(X, y)
-    >>> interval = model.predict_interval(X_test, coverage=0.9)
-    >>> is_inside = (interval[:, 0] <= y_test) & (y_test <= interval[:, 1])
-    >>> print(round(is_inside.mean(), 1))
-    0.9
     """
 
     _kind = DistributionTargets

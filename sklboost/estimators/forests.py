@@ -15,6 +15,14 @@ from sklboost.estimators.regressor import XGBRegressorLite
 class XGBRFRegressorLite(ForestParameters, XGBRegressorLite):
     """Random forest of regression trees, with XGBoost's parameter names and defaults.
 
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sklearn.model_selection import cross_val_score
+    >>> from sklboost import XGBRFRegressorLite
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> forest = XGBRFRegressorLite(random_state=0)
+    >>> print(round(cross_val_score(forest, X, y).mean(), 1))
+    0.4
+
     Attributes
     ----------
     n_features_in_
@@ -29,16 +37,6 @@ class XGBRFRegressorLite(ForestParameters, XGBRegressorLite):
         ``{"validation_0": {"rmse": [0.55]}}``, of the whole forest.
     fit_report_
     chosen_params_
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_diabetes
-    >>> from sklearn.model_selection import cross_val_score
-    >>> from sklboost import XGBRFRegressorLite
-    >>> X, y = load_diabetes(return_X_y=True)
-    >>> forest = XGBRFRegressorLite(random_state=0)
-    >>> print(round(cross_val_score(forest, X, y).mean(), 1))
-    0.4
     """
 
     _is_forest = True
@@ -49,6 +47,14 @@ class XGBRFClassifierLite(ForestClassifierParameters, XGBClassifierLite):
     """Random forest of classification trees, with XGBoost's parameter names and defaults.
 
     The loss is log loss for two classes, softmax for more: trees add up in log-odds.
+
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.model_selection import cross_val_score
+    >>> from sklboost import XGBRFClassifierLite
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> forest = XGBRFClassifierLite(random_state=0)
+    >>> print(cross_val_score(forest, X, y).mean() > 0.93)
+    True
 
     Attributes
     ----------
@@ -66,16 +72,6 @@ class XGBRFClassifierLite(ForestClassifierParameters, XGBClassifierLite):
         ``{"validation_0": {"logloss": [0.55]}}``, of the whole forest.
     fit_report_
     chosen_params_
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_breast_cancer
-    >>> from sklearn.model_selection import cross_val_score
-    >>> from sklboost import XGBRFClassifierLite
-    >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> forest = XGBRFClassifierLite(random_state=0)
-    >>> print(cross_val_score(forest, X, y).mean() > 0.93)
-    True
     """
 
     _is_forest = True

@@ -32,6 +32,15 @@ class XGBRankerLite(RankerParameters, BaseBooster):
     Rows are documents, targets their relevances, and `fit` takes which rows belong to one query,
     in any order. Predictions are scores: within a query, the higher the better.
 
+    >>> import numpy as np
+    >>> from sklboost import XGBRankerLite
+    >>> random = np.random.default_rng(0)
+    >>> X, qid = random.normal(size=(600, 5)), np.repeat(np.arange(60), 10)
+    >>> relevance = np.clip(np.round(X[:, 0] + X[:, 1]), 0, 3)
+    >>> model = XGBRankerLite(n_estimators=20).fit(X[:500], relevance[:500], qid=qid[:500])
+    >>> print(model.score(X[500:], relevance[500:], qid=qid[500:]) > 0.9)
+    True
+
     Attributes
     ----------
     n_features_in_
@@ -45,17 +54,6 @@ class XGBRankerLite(RankerParameters, BaseBooster):
     evals_result_
     fit_report_
     chosen_params_
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sklboost import XGBRankerLite
-    >>> random = np.random.default_rng(0)
-    >>> X, qid = random.normal(size=(600, 5)), np.repeat(np.arange(60), 10)
-    >>> relevance = np.clip(np.round(X[:, 0] + X[:, 1]), 0, 3)
-    >>> model = XGBRankerLite(n_estimators=20).fit(X[:500], relevance[:500], qid=qid[:500])
-    >>> print(model.score(X[500:], relevance[500:], qid=qid[500:]) > 0.9)
-    True
     """
 
     _estimator_type = "ranker"

@@ -19,6 +19,14 @@ from sklboost.objectives.metrics import r2
 class XGBRegressorLite(RegressorParameters, RegressorMixin, BaseBooster):
     """Gradient boosted regression trees.
 
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sklearn.model_selection import cross_val_score
+    >>> from sklboost import XGBRegressorLite
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = XGBRegressorLite(n_estimators=50, learning_rate=0.1, max_depth=3)
+    >>> print(round(cross_val_score(model, X, y).mean(), 1))
+    0.4
+
     Attributes
     ----------
     n_features_in_
@@ -32,16 +40,6 @@ class XGBRegressorLite(RegressorParameters, RegressorMixin, BaseBooster):
     evals_result_
     fit_report_
     chosen_params_
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_diabetes
-    >>> from sklearn.model_selection import cross_val_score
-    >>> from sklboost import XGBRegressorLite
-    >>> X, y = load_diabetes(return_X_y=True)
-    >>> model = XGBRegressorLite(n_estimators=50, learning_rate=0.1, max_depth=3)
-    >>> print(round(cross_val_score(model, X, y).mean(), 1))
-    0.4
     """
 
     @from_raw_scores

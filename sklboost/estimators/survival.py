@@ -29,6 +29,19 @@ class XGBSurvivalLite(SurvivalParameters, BaseBooster):
     the logarithm of its hazard ratio, up to a constant that all rows of a model share; for
     "survival:aft" it is minus the location of the logarithm of the time.
 
+    >>> import numpy as np
+    >>> from sklboost import XGBSurvivalLite, survival_targets
+    >>> random = np.random.default_rng(0)
+    >>> X = random.normal(size=(300, 2))
+    >>> time, censored = random.exponential(np.exp(-X[:, 0])), random.exponential(2.0, size=300)
+    >>> y = survival_targets(time < censored, np.minimum(time, censored))
+    >>> model = XGBSurvivalLite(n_estimators=50, learning_rate=0.1, max_depth=2).fit(X, y)
+    >>> print(round(model.score(X, y), 1))
+    0.8
+    >>> survives = model.predict_survival_function([[-1, 0], [1, 0]])
+    >>> print(survives[0](1.0) > 0.5 > survives[1](1.0))
+    True
+
     Attributes
     ----------
     n_features_in_
@@ -44,21 +57,6 @@ class XGBSurvivalLite(SurvivalParameters, BaseBooster):
     evals_result_
     fit_report_
     chosen_params_
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sklboost import XGBSurvivalLite, survival_targets
-    >>> random = np.random.default_rng(0)
-    >>> X = random.normal(size=(300, 2))
-    >>> time, censored = random.exponential(np.exp(-X[:, 0])), random.exponential(2.0, size=300)
-    >>> y = survival_targets(time < censored, np.minimum(time, censored))
-    >>> model = XGBSurvivalLite(n_estimators=50, learning_rate=0.1, max_depth=2).fit(X, y)
-    >>> print(round(model.score(X, y), 1))
-    0.8
-    >>> survives = model.predict_survival_function([[-1, 0], [1, 0]])
-    >>> print(survives[0](1.0) > 0.5 > survives[1](1.0))
-    True
     """
 
     _kind = SurvivalTargets

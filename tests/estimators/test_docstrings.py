@@ -1,12 +1,14 @@
 """What the docstrings of the estimators say."""
 
 import inspect
+import pydoc
 import re
 
 import numpy as np
 import pandas as pd
 import pytest
 
+import sklboost
 from sklboost import (
     XGBClassifierLite,
     XGBRankerLite,
@@ -30,6 +32,17 @@ def section(estimator, name):
     n_lines = sum(1 + description.rstrip().count("\n") + 1 for _, description in entries)
     assert len(text.splitlines()) == n_lines
     return dict(entries)
+
+
+@pytest.mark.parametrize("name", [name for name in sklboost.__all__ if name.startswith("XGB")])
+def test_help_opens_with_what_it_is_an_example_and_the_parameters(name):
+    text = pydoc.plain(pydoc.render_doc(getattr(sklboost, name)))
+    _, _, after = text.partition(f" |  {name}(*, preset=None, n_estimators=100, ")
+    signature, _, after = after.partition("\n |  \n")
+    assert "sklboost." not in signature
+    about, _, _ = after.partition(" |  Parameters\n |  ----------\n |  preset : ")
+    assert 5 < len(about.splitlines()) < 30
+    assert f" |  >>> model = {name}(" in about or f" |  >>> forest = {name}(" in about
 
 
 @pytest.mark.parametrize("estimator", [XGBClassifierLite, XGBRFRegressorLite])

@@ -2,6 +2,8 @@
 
 import pickle
 import re
+import warnings
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -134,6 +136,12 @@ def test_names_on_one_side_only_warn_as_scikit_learn_does(frame, model):
     expected = model.predict(frame(VALUES, NAMES))
     with pytest.warns(UserWarning, match="X does not have valid feature names, but XGBRegressorL"):
         assert_array_equal(model.predict(VALUES), expected)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("default")  # as it is for users: once for a line of code
+        for _ in range(3):
+            model.predict(VALUES[:1])
+    assert [Path(warning.filename) for warning in caught] == [Path(__file__)]
+    assert_array_equal(model.predict(VALUES, validate_features=False), expected)
     unnamed = XGBRegressorLite(n_estimators=3).fit(VALUES, VALUES @ [1, 2, 4, 8])
     named = pd.DataFrame(VALUES, columns=NAMES)
     with pytest.warns(UserWarning, match="X has feature names, but XGBRegressorLite was fitted wi"):

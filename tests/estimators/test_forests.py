@@ -178,13 +178,14 @@ def test_continuing_with_other_rounds(regression):
         ("booster", "dart", "'gbtree': a forest is one round"),
         ("early_stopping_rounds", 5, "None: a forest is one round"),
         ("callbacks", [EarlyStopping(3)], "None: a forest is one round"),
-        ("warm_start", True, "False: a forest is one round"),
     ],
 )
 def test_what_a_forest_does_not_have(name, value, words, binary):
     for forest in (XGBRFRegressorLite, XGBRFClassifierLite):
         with pytest.raises(ValueError, match=f"{name}=.*it must be {words}"):
             forest(**{name: value}).fit(*binary)
+        with pytest.raises(ValueError, match=r"warm_start=True is not supported.* a forest is one"):
+            forest(warm_start=True)
 
 
 @pytest.mark.parametrize("estimator", [boosted_forest("regression"), XGBRFRegressorLite()])

@@ -1,4 +1,4 @@
-"""Try the estimators in other packages, those that are installed: no test, a check by hand.
+"""Try the estimators in other packages that are installed, by hand; test_tools.py has small ones.
 
 ``python -m tests.tools.check_tools [tool ...]`` prints a line for each tool: its version, and what
 came of it with the estimators of this package and, for comparison, with XGBoost's.

@@ -226,15 +226,25 @@ def features(
         and len(X) > 0
         and X.shape[1] == fitted.n_features
         and X.flags.forc
-        and fitted.names is None
         and fitted.encodings is None
         and math.isnan(fitted.missing)
     ):
+        if fitted.names is not None and not by_position:
+            _warn_of_no_names(fitted)
         return X
     settings = feature_settings(type(parameters).__name__, parameters)
     if by_position and not isinstance(X, BinnedMatrix):
         fitted, X = fitted._replace(names=None), adapter_for(X) or X  # an adapter has columns only
     return read_features(X, fitted, settings, name)
+
+
+def _warn_of_no_names(fitted: FittedFeatures) -> None:
+    """Warn as scikit-learn's checks do; but theirs forget that they have, and warn again."""
+    if "feature_names_in_" in fitted.attributes:  # else the names are not all strings
+        warn_user(
+            f"X does not have valid feature names, but {fitted.estimator_name} was fitted with "
+            "feature names"
+        )
 
 
 @np.errstate(all="ignore")

@@ -779,6 +779,11 @@ class Parameters:
         if issubclass(cls, BaseEstimator):  # a class of parameters alone is to get a constructor
             wrap_constructor(cls)
 
+    def __dir__(self) -> list[str]:
+        """Return the names of all members, without parameters that the class has no use for."""
+        unused = {own.name for own in fields(self) if not own.init}
+        return sorted({*super().__dir__()} - unused)
+
     def set_params(self, **params: Any) -> Self:
         """Set parameters.
 

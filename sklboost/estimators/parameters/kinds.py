@@ -246,7 +246,7 @@ class ForestParameters(Parameters):
     validation_fraction: float = unused(_ONE_ROUND)
     refit: bool = unused(_ONE_ROUND)
     callbacks: None = parameter(default=None, rule=_only(None), text=_FIXED)
-    warm_start: bool = parameter(default=False, rule=_only(False), text=_FIXED)
+    warm_start: bool = unused(_ONE_ROUND)
 
 
 @parameters

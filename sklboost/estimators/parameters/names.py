@@ -220,7 +220,9 @@ def wrap_constructor(estimator: type) -> None:
 
 def _reading_names(constructor: Callable[..., None], group: type) -> Callable[..., None]:
     """Wrap the constructor of a dataclass: other names for its arguments, and helpful errors."""
-    signature = inspect.signature(constructor)
+    parameters = inspect.signature(constructor).parameters.values()
+    # help() shows names and defaults; types are in the docstring and, for type checkers, the source
+    signature = inspect.Signature([own.replace(annotation=own.empty) for own in parameters])
     known, unused = list(signature.parameters)[1:], _unused(group)
 
     @functools.wraps(constructor)
