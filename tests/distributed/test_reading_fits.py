@@ -166,14 +166,15 @@ def test_each_collection_is_computed_once(frame):
 
     given = {name: collection(name) for name in ("weight", "group", "y")}
     validation = dd.from_pandas(frame[FEATURES], npartitions=2), collection("x")
-    task = planned(
-        XGBRegressorLite(),
-        frame[FEATURES],
-        given["y"],
-        sample_weight=given["weight"],
-        groups=given["group"],
-        eval_set=[validation],
-    )
+    with dask.config.set(scheduler="synchronous"):  # in this process
+        task = planned(
+            XGBRegressorLite(),
+            frame[FEATURES],
+            given["y"],
+            sample_weight=given["weight"],
+            groups=given["group"],
+            eval_set=[validation],
+        )
     assert sorted(computed) == ["group", "weight", "x", "y"]
     assert_array_equal(task.rows.weight, frame.weight[frame.weight > 0])
     assert_array_equal(task.validation["validation_0"].y, frame.x)
