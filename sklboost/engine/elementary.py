@@ -184,7 +184,7 @@ def zero_unless(condition, x):
 
 @inlined
 def low_bits(x):
-    """Return an int64 whose lowest 32 bits are those of x, a whole float64 within 2^51 of 0."""
+    """Return an int64 with the lowest 32 bits of x, a whole float64 within 2^51 of 0."""
     return np.float64(x + _SIGNED_TWO_52).view(np.int64)
 
 

@@ -99,7 +99,7 @@ def _pack_group(group: Any) -> Packed:
 
 
 def _add(value: Any, kinds: list[str], words: list[int]) -> None:
-    """Add a value's kinds and words to those of what comes before it."""
+    """Add a value's kinds and words to `kinds` and `words`."""
     kind = type(value)
     if kind in _ARRAYS:
         _add_array(value, kinds, words)

@@ -83,7 +83,7 @@ def exchange_together(team, machines, stage):
 
 @late("int64")
 def list_own_features(machines, features, listed):
-    """List those of `features` that this machine searches for splits; return how many."""
+    """List the `features` that this machine searches for splits; return how many."""
     n_listed = 0
     for feature in features:
         if machines.first_column <= feature < machines.stop_column:

@@ -44,7 +44,7 @@ def keep_spread(derivatives, scales, known, sums):
 
 @kernel
 def sum_spreads(derivatives, workspace, sums):
-    """Fill `sums`, int64 of shape (n_searched, n_outputs, 2), with those of each searched node.
+    """Fill `sums`, int64 of shape (n_searched, n_outputs, 2), with the sums of each searched node.
 
     Python calls it and :func:`keep_spreads` where the rows are on several machines.
     """

@@ -46,7 +46,7 @@ def open_groups_of(node, tree, rules, open_groups):
 
 @late("int64")
 def keep_allowed(features, node, tree, rules, open_groups):
-    """Move those of `features` that `node` may be split on to the front; return how many.
+    """Move the `features` that `node` may be split on to the front; return how many.
 
     They keep their order. `open_groups`, uint64 of shape (n_words,), is scratch.
     """

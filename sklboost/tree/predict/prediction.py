@@ -184,7 +184,7 @@ def add_ranked_leaves(team, model, raw, trees, walk, raw_score):
 def add_compared(model, comparisons, trees, raw, first_row, scratch, raw_score):
     """Add the trees ``[start, stop)`` of a group to a block of rows.
 
-    ``scratch.decisions`` are those of the block. Output by output, so that several trees of the
+    ``scratch.decisions`` are the block's. Output by output, so that several trees of the
     same output can be added at once.
     """
     # the next tree of the same output is so many trees later
@@ -448,7 +448,7 @@ def fetch_block(rows, block):
 def add_to_block(team, model, thresholds, trees, rows, block):
     """Add the trees ``[start, stop)`` to the raw scores of one block of rows, a ScoredRows.
 
-    `thresholds` are those of NewTrees in the dtype of the bins.
+    `thresholds` are ``NewTrees.thresholds`` in the dtype of the bins.
     """
     first_row = block * _BLOCK_ROWS
     n_rows = min(_BLOCK_ROWS, rows.raw_score.shape[1] - first_row)

@@ -247,7 +247,7 @@ class FrozenZeroInflated:
     ----------
     base : frozen distribution of scipy.stats
     inflation : ndarray of float64, shape (n_samples,)
-        Probability of a 0 besides those of `base`.
+        Probability of a 0, in addition to the zeros of `base`.
     is_discrete : bool
         Whether `base` is of counts.
     """
@@ -375,7 +375,7 @@ class FrozenZeroInflated:
         return np.zeros(self.inflation.shape)[()], self.base.support()[1]
 
     def rvs(self, size: Any = None, random_state: Any = None) -> Any:
-        """Draw values; `size` as NumPy's: the last axes are those of the rows."""
+        """Draw values; `size` as NumPy's: the last axes are the rows'."""
         generator = np.random.default_rng(random_state)
         shape = self.inflation.shape if size is None else size
         drawn = self.base.rvs(size=shape, random_state=generator)
