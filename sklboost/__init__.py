@@ -95,7 +95,7 @@ _LATER = {
 
 
 def __getattr__(name: str) -> object:
-    """Import what is in `_LATER`; an error for what is not here says what to take."""
+    """Import a name of `_LATER`; the error for another name says what to use."""
     if name in _LATER:
         globals()[name] = found = _resolve_name(_LATER[name])
         return found
@@ -109,5 +109,5 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    """Return what is here, and what is imported when it is asked for."""
+    """Return the names that are here, and those that are imported when they are used."""
     return sorted({*globals(), *_LATER})
