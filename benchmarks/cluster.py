@@ -268,16 +268,16 @@ def _check(n_workers, n_rows):
         settings = peers.Settings(n_estimators=10, max_depth=DEPTH, max_bin=BINS)
         model = peers.make_estimator("sklboost", settings, "binary", 1)
         report = model.fit(rows, y).fit_report_
-        crew = WorkerGroup(client)
-        crew.start(Probe, dict.fromkeys(crew.workers(), ()))
-        crew.call("exchange", 100)
-        message = median(spent for _ in range(5) for spent in crew.call("exchange", 500))
+        group = WorkerGroup(client)
+        group.start(Probe, dict.fromkeys(group.workers(), ()))
+        group.call("exchange", 100)
+        message = median(spent for _ in range(5) for spent in group.call("exchange", 500))
         calls = []
         for _ in range(100):
             start = time.perf_counter()
-            crew.call("exchange", 0)
+            group.call("exchange", 0)
             calls.append(time.perf_counter() - start)
-        crew.stop()
+        group.stop()
     per_tree = {
         what: [count / n_workers / 10 for count in counts]
         for what, counts in report.traffic.items()

@@ -99,7 +99,7 @@ _LATER = {
 
 
 def __getattr__(name: str) -> object:
-    """Import what is in `_LATER`; an error for what is not here says what to take."""
+    """Import a name of `_LATER`; the error for another name says what to use."""
     if name in _LATER:
         try:
             globals()[name] = found = _resolve_name(_LATER[name])

@@ -59,7 +59,7 @@ def tree_nodes(
     nodes = model.nodes[start:stop]
     values = model.values[output, start:stop]
     names = short_names(fitted.feature_names, _MOST_LETTERS)
-    # what is left of sums that are 0, since gradients were rounded
+    # rounding of gradients leaves as much of sums that are 0
     nothing = 1e-6 * float(np.abs(values).max())
     drawn: list[DrawnNode] = []
     waiting, place = [(0, 0)], 0  # node and depth; in the order of the list, depth by depth

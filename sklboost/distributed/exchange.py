@@ -203,7 +203,7 @@ def pack_cells(histograms, slots, strips, start, stop, part):
 def add_cells(histograms, slots, strips, siblings, start, stop, part):
     """Add what :func:`pack_cells` has packed to histograms, and subtract it from their siblings.
 
-    `siblings` are the slots of the latter, -1 where there is none: such a slot has the parent of
+    `siblings` are the slots of these, -1 where there is none: such a slot has the parent of
     all machines, less what this machine has built.
     """
     place = 0

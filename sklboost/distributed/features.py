@@ -1,7 +1,7 @@
 """Features on a cluster: rows that are chosen there, cut points, and the bins of each worker.
 
 :class:`ClusterFeatures` are the features of a fit, :class:`ClusterBins` their bins. Both have tasks
-done where the partitions are; a sample of the values and what is counted come to the client.
+done where the partitions are; a sample of the values and counts come to the client.
 """
 
 from collections.abc import Callable, Sequence

@@ -162,7 +162,7 @@ class _Stream:
         self._watched = 0  # what the selector waits for
         self._outgoing: list[memoryview] = []
         self._length = bytearray(_LENGTH.size)
-        self._missing = memoryview(b"")  # what is still to come: of the length, then of the part
+        self._missing = memoryview(b"")  # the rest to receive: of the length, then of the part
         self._part: np.ndarray | None = None
         self._memory = np.empty(0, dtype=np.uint8)  # of parts that came
 
@@ -220,7 +220,7 @@ class _Stream:
         return self._memory[:n_bytes]
 
     def watch(self, selector: DefaultSelector) -> bool:
-        """Have a selector wait for what is needed to go on; return whether anything is."""
+        """Have a selector wait until the socket can go on; return whether there is more to do."""
         needed = (EVENT_READ if self._missing.nbytes else 0) | (
             EVENT_WRITE if self._outgoing else 0
         )

@@ -43,7 +43,8 @@ def bin_on_cluster(
     """Choose the bins of features on a cluster; return the fields of the fit's ``Bins``.
 
     The bins of the matrix are all 0 and take no memory: the bins of the rows are made on the
-    cluster. `weight` is float64, of shape (n_samples,) or (0,); `n_jobs` is for what is done here.
+    cluster. `weight` is float64, of shape (n_samples,) or (0,); `n_jobs` is for the work on the
+    client.
     """
     bins = ClusterBins(X, weight, max_bin, n_jobs)
     no_bins: Any = np.broadcast_to(bins.dtype.type(0), X.shape)
@@ -55,7 +56,7 @@ def bin_on_cluster(
 class ClusterRounds:
     """Grows the trees of a training on the workers of a cluster: a ``TreeGrower``.
 
-    `task` is that of all rows, of which the bins in the matrix are not read; `team` is for the
+    `task` has all rows, but the bins in its matrix are not read; `team` is for the
     validation rows, which are with the client; `limits` are the fewest and the most rounds of a
     call.
     """

@@ -155,8 +155,8 @@ class BaseBooster(
         before = self.__dict__.copy()
         try:
             task = read_task(self, X, y, arguments, tasks)
-            # until the fit is done the estimator is what it was, without what users and callbacks
-            # have set on the earlier model
+            # until the fit is done the estimator keeps the earlier fit, without what users and
+            # callbacks have set on that model
             self.__dict__ = {
                 name: value
                 for name, value in vars(self).items()
@@ -284,7 +284,7 @@ class BaseBooster(
         with `learning_rate` 1, all rows and no `ccp_alpha`. For squared error and ``reg_lambda=0``
         it is a regression tree (CART), and the path agrees with scikit-learn's
         ``DecisionTreeRegressor`` for the same tree. For two classes and ``reg_lambda=0`` impurities
-        are those of its ``DecisionTreeClassifier`` (Gini) divided by ``2 (p (1 - p))^2``, with p
+        agree with its ``DecisionTreeClassifier`` (Gini), divided by ``2 (p (1 - p))^2``, with p
         the share of ``classes_[1]``. With `reg_lambda`, the penalty on leaf weights counts as
         impurity; constraints on leaf weights do not.
 

@@ -197,9 +197,9 @@ XGBSurvivalLite
 
     Notes
     -----
-    After early stopping the rounds up to the best one are kept, those that XGBoost's estimators
-    predict with. Several quantiles are put in order, which XGBoost does not do. Parameters are
-    those of an estimator of XGBoost's; of a booster or a file, as far as the trees show them.
+    After early stopping the rounds up to the best one are kept, with which XGBoost's estimators
+    predict. Several quantiles are put in order, which XGBoost does not do. Parameters are taken
+    from an estimator of XGBoost's; from a booster or a file, as far as the trees show them.
 
     Examples
     --------

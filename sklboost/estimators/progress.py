@@ -21,7 +21,7 @@ _BAR_INTERVAL = 0.1
 _LINE_INTERVAL = 1.0
 # Seconds after which reading is worth showing.
 _READING_IS_LONG = 2.0
-# What is shown may need a pass over all rows; it may take one part in so many of the time.
+# A line may need a pass over all rows: lines take at most one part in so many of the time.
 _REST_AFTER_SHOWING = 50
 # The reasons for which a training ends before its last round.
 _STOPPED = {
@@ -131,7 +131,7 @@ class ReadingProgress:
             self._bar.close()
 
     def advance(self, n_rows: int) -> None:
-        """Add so many rows; show them if it is time to."""
+        """Count rows; show how many if it is time to."""
         self._n_read += n_rows
         if not self._is_shown or monotonic() < self._due:
             return

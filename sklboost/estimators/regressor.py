@@ -46,9 +46,9 @@ class XGBRegressorLite(RegressorParameters, RegressorMixin, BaseBooster):
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return R², the coefficient of determination; of quantiles and expectiles D2.
 
-        R² compares the squared errors of the predictions with those of the mean. For
+        R² compares the squared errors of the predictions with the squared errors of the mean. For
         "reg:quantileerror" and "reg:expectileerror" D2 does the same with the loss of the objective
-        and its best constant, the quantile or expectile of the targets: that of quantiles is
+        and its best constant, the quantile or expectile of the targets; for quantiles it is
         :func:`sklearn.metrics.d2_pinball_score`.
 
         Parameters

@@ -261,7 +261,7 @@ def with_gradients(tree: ForeignTree, reg_lambda: float) -> ForeignTree:
     """Return the tree with the sums of gradients from which its leaf values follow.
 
     Leaf weights are ``-G / (H + lambda)`` unless other parameters changed them, so G follows from
-    the weights and H. It is kept only if the gains computed from G and H are those of the library;
+    the weights and H. It is kept only if the gains computed from G and H agree with the library's;
     then these gains and the values of inner nodes replace the library's, which may be rounded.
     Else the tree is returned as it is.
 

@@ -442,7 +442,7 @@ def explain_rows(team, edges, trees, columns, given, scratches, contributions):
 
 # Rows times edges times points that are done in the time it takes to start a thread.
 _STEPS_PER_THREAD = 1_000_000
-# The factors of a tree's edges are computed once for so many rows, which takes as long as 50 rows.
+# Rows for which the factors of a tree's edges are computed once: that takes as long as 50 rows.
 _BLOCK_ROWS = 8 * LANES
 # Background rows whose states a thread keeps at a time.
 _BACKGROUND_ROWS = 256

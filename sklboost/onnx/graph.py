@@ -311,7 +311,7 @@ def _attributes(model: Model) -> dict[str, Any]:
 def _parts(values: np.ndarray, trees: np.ndarray) -> np.ndarray:
     """Return leaf values as several numbers each, of which float32 holds the sums.
 
-    Each part but the last is rounded to a power of two such that all sums of it are float32
+    Each part except the last is rounded to a power of two such that all sums of it are float32
     numbers; the last is the rest. All have the shape of `values`, (n_tree_outputs, n_leaves).
     """
     parts = []

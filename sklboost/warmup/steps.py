@@ -171,7 +171,7 @@ def _fit_and_predict(
 
 
 def _predict_many(X: np.ndarray) -> None:
-    # of so many splits and rows that values are ranked first
+    # so many splits and rows that values are ranked first
     model = XGBRegressorLite(n_estimators=100, max_depth=1, learning_rate=0.01, n_jobs=1)
     model.fit(X, X[:, 0]).predict(np.resize(X, (1024, 1)))
 

@@ -27,7 +27,7 @@ _BY_POSITION = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_
 
 # Targets or numbers of classes, raw scores, weights: the arguments of Metric.value.
 Rows = tuple[np.ndarray, np.ndarray, np.ndarray]
-# The argument for the weights of so many rows, a copy; ones where there are none, but needed.
+# Returns the keyword for the weights of n rows, a copy; ones where weights are needed.
 WeightsOf = Callable[[np.ndarray, int], dict[str, np.ndarray]]
 
 

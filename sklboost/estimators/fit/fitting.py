@@ -367,7 +367,7 @@ def fit_attributes(
 
 @dataclass(frozen=True)
 class FitReport:
-    """Where the time of a fit went, and what it saw and made.
+    """Times, sizes and counts of a fit.
 
     Attributes
     ----------
@@ -394,8 +394,8 @@ class FitReport:
         Threads that did the work.
     traffic : dict of str to tuple of int
         On a cluster, how many messages, and bytes, its workers sent to one another, by what for:
-        ``"scales"`` of gradients, cells of ``"histograms"``, best ``"splits"`` and others; those of
-        the last workers, if some were lost on the way. Else empty.
+        ``"scales"`` of gradients, cells of ``"histograms"``, best ``"splits"`` and others. If
+        workers were lost on the way, only what the last ones sent. Else empty.
     """
 
     seconds: dict[str, float]

@@ -95,7 +95,7 @@ def choose(task: FitTask) -> ChosenParams:
     return ChosenParams(values_of(chosen), {name: choice.why for name, choice in chosen.items()})
 
 
-# --- what is compared
+# --- the candidates
 
 
 class Stage(NamedTuple):
@@ -189,7 +189,7 @@ def _trial_of(task: FitTask, progress: SearchProgress) -> FitTask:
     return trial._replace(listeners=(), seeds=seed)
 
 
-# A trial ends when its metric has not improved for so many rounds.
+# Rounds without a better metric after which a trial ends.
 _PATIENCE = 50
 # Up to so many rows: how many parts they are divided into, and how many of these are held out in
 # turn. The fewer rows judge, the less can be said from one part.
@@ -311,7 +311,7 @@ def _last_metric(training: Training) -> tuple[str, list[float]]:
 # does one part.
 _MOST_COMPARED, _FEWEST_COMPARED = 25_000, 5_000
 _MOST_SCORES = 75_000
-# Sparse rows become a dense table of bins, which is faster, if it has at most so many.
+# The most bins of sparse rows that become a dense table, which is faster.
 _LARGEST_DENSE = 2**26
 
 

@@ -1,4 +1,4 @@
-"""From what users give `fit` to what is to be done: :func:`read_task` makes a checked `FitTask`.
+"""Reading a fit: :func:`read_task` checks the arguments of `fit` and makes a `FitTask` of them.
 
 The parameters of the estimator come first, then the data, then what a preset chooses, and last what
 depends on all of it: the rounds to do, the seeds, and the rows to hold out.
@@ -96,7 +96,7 @@ class FitTask(NamedTuple):
     everything: Rows
     all_targets: Targets  # of these rows
     free: frozenset[str] = frozenset()  # parameters that a preset may choose
-    chosen: "ChosenParams | None" = None  # what it has chosen; None: there is none
+    chosen: "ChosenParams | None" = None  # its choices; None: there is no preset
     # known once parameters are chosen: the numbers of the rounds to do
     rounds: range = range(0)
     seeds: tuple[int, int] = (0, 0)  # of the rounding of gradients, and of all that is drawn
@@ -125,7 +125,7 @@ def read_task(
     listeners: Sequence[TrainingCallback] = (),
     settings: Mapping[str, Any] = MappingProxyType({}),
 ) -> FitTask:
-    """Check all that a fit of the estimator was given, and return what it is to do.
+    """Check all arguments of a fit of the estimator, and return its task.
 
     `settings` are values of parameters that are others than the estimator's.
     """
@@ -362,7 +362,7 @@ def _refusal(what: str, remedy: str) -> ValueError:
     return ValueError(f"{what} {not_yet}: {remedy}, or pass X.compute()")
 
 
-# --- what is to be done with it
+# --- the rounds, seeds and held-out rows of a task
 
 
 @np.errstate(all="ignore")

@@ -58,7 +58,7 @@ _ALPHAS = Rule(
 
 
 def _is_loss(value: Any) -> bool:
-    if isinstance(value, type):  # callable, but what it gives is no pair of arrays
+    if isinstance(value, type):  # callable, but it returns no pair of arrays
         return False
     return isinstance(value, str | Loss) or callable(value)
 
@@ -500,7 +500,7 @@ class Parameters:
         Fraction of the rows that a tree is grown from, greater than 0, at most 1. Rows are drawn
         anew for each round, and for each of its parallel trees; independently of one another, so
         their number varies a little. Where weight 2 is equivalent to the row twice for the loss,
-        it is here if all weights are whole and their sum is at most 4,096, whatever those of the
+        it is here if all weights are whole and their sum is at most 4,096, whatever the weights of
         classes are; otherwise a row is drawn as a whole, whatever its weight.
         """,
     )
@@ -626,8 +626,8 @@ class Parameters:
         ),
         text="""
         Weights of the features in the draws of `colsample_bytree`, `colsample_bylevel` and
-        `colsample_bynode`: one after the other is drawn, in proportion to its weight; those of
-        weight 0 never. 1 for features that a dict, by name or number as in `monotone_constraints`,
+        `colsample_bynode`: one after the other is drawn, in proportion to its weight, and never
+        one of weight 0. 1 for features that a dict, by name or number as in `monotone_constraints`,
         leaves out. Without draws of features they have
         no effect.
         """,
@@ -681,7 +681,7 @@ class Parameters:
         rule=FLAG,
         text="""
         Whether to train once more after early stopping, for the best number of rounds, on all rows,
-        those held out (or those of the last validation data) included.
+        including held-out rows (or the last validation data).
         """,
     )
     max_time: float | None = parameter(
@@ -715,7 +715,7 @@ class Parameters:
         default=False,
         rule=FLAG,
         text="""
-        Whether `fit` adds rounds to those of the last `fit`, up to `n_estimators`, instead of
+        Whether `fit` adds rounds to the model of the last `fit`, up to `n_estimators`, instead of
         starting anew. With early stopping the best round of all is kept, old or new.
         """,
     )
@@ -873,8 +873,8 @@ class ClassifierParameters(Parameters):
         default=False,
         rule=FLAG,
         text="""
-        Whether to shift raw scores after training so that probabilities are those of the data, not
-        of the weighted classes (prior correction: King & Zeng 2001).
+        Whether to shift raw scores after training so that probabilities hold for the data, not
+        for the weighted classes (prior correction: King & Zeng 2001).
         """,
     )
 

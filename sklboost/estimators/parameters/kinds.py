@@ -28,7 +28,7 @@ from sklboost.objectives.registry import DISTRIBUTIONS
 
 @parameters
 class OwnLossParameters(Parameters):
-    """The parameters of estimators that have none of the losses of regressors and classifiers."""
+    """The parameters of estimators without the losses of regressors and classifiers."""
 
     quantile_alpha: float | Sequence[float] = unused(OF_REGRESSORS)
     expectile_alpha: float | Sequence[float] = unused(OF_REGRESSORS)
@@ -203,7 +203,7 @@ class DistributionParameters(OwnLossParameters):
         default="normal",
         rule=one_of(*DISTRIBUTIONS),
         text="""
-        The distribution of a target given its features; its parameters are what is learnt.
+        The distribution of a target given its features; its parameters are learnt.
         "normal", "student_t" and "laplace" are for any numbers, "lognormal" and "gamma" for amounts
         above 0, "poisson" and "negative_binomial" for counts; the others for amounts or counts that
         are 0 more often.

@@ -395,8 +395,8 @@ class ExplainingMixin(HasFittedModel):
         Returns
         -------
         Derivation
-            As :meth:`explain_split` returns it. Its last numbers are those of `predict`, or of
-            `predict_proba`. ``.sections`` and ``.steps`` have all trees in any case.
+            As :meth:`explain_split` returns it. Its last numbers are what `predict`, or
+            `predict_proba`, returns. ``.sections`` and ``.steps`` have all trees in any case.
 
         Raises
         ------

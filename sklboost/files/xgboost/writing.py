@@ -178,8 +178,8 @@ class TreeWriter:
     """Makes XGBoost's trees of the trees of a model.
 
     XGBoost sends the listed categories right, and all others left, also those that no row of the
-    training has. Here these go where missing values go; so the categories that are listed there
-    are those of the other side.
+    training has. Here these go where missing values go; so the categories
+    listed there are the ones that go left here.
     """
 
     def __init__(self, model: Model, encodings: tuple[Encoding, ...] | None, sign: float):

@@ -1,1 +1,1 @@
-"""A model as one HTML page: what is in it, and the page's own HTML, style and scripts."""
+"""A model as one HTML page: its contents, and the HTML, style and scripts."""

@@ -162,7 +162,7 @@ def html_document(title: str, data: dict[str, Any]) -> str:
         "data": as_json(data),
         "script": script,
     }
-    # all at once: what is put in may itself contain such marks
+    # all at once, since the parts may contain such marks themselves
     return re.sub(r"\{\{(\w+)\}\}", lambda mark: parts[mark[1]], _text_of("page.html"))
 
 
