@@ -417,9 +417,13 @@ def _of_pandas(lists: Section, features: list[int], infos: list[str]) -> dict[in
         return {i: _of_list(values) for i, values in zip(features, sections, strict=True)}
     choices = itertools.combinations(constant, n_more) if n_more >= 0 else ()
     fitting: dict[tuple[int, ...], list[int]] = {}
+    digits = [re.findall(r"\d+", info) if not info.startswith("[") else [] for info in infos]
+    header_codes = [[code for code in codes if len(code) < _MOST_DIGITS] for codes in digits]
     for chosen in itertools.islice(choices, _MOST_CHOICES):
         columns = sorted([*features, *chosen])
-        if all(_fits(infos[i], values) for i, values in zip(columns, sections, strict=True)):
+        # each list must have all codes that the header lists for its feature
+        pairs = zip(columns, sections, strict=True)
+        if all(int(code) < len(values) for i, values in pairs for code in header_codes[i]):
             # constant ones are split nowhere: what matters is which list the others have
             fitting[tuple(i for i, column in enumerate(columns) if column not in chosen)] = columns
     if len(fitting) == 1:
@@ -430,12 +434,6 @@ def _of_pandas(lists: Section, features: list[int], infos: list[str]) -> dict[in
         "and the file does not say which are which: train with the codes of ordered categories, "
         "without integers that are declared as categories, and without columns of one value"
     )
-
-
-def _fits(info: str, values: Section) -> bool:
-    """Whether a list of categories has all codes that the header lists for a feature."""
-    codes = re.findall(r"\d+", info) if not info.startswith("[") else []
-    return all(int(code) < len(values) for code in codes if len(code) < _MOST_DIGITS)
 
 
 def _of_list(values: Section) -> Categories:

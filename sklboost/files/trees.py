@@ -41,7 +41,7 @@ _LIMITS: dict[str, tuple[Any, Any]] = {
     "max_delta_step": (0.0, np.inf),
     "num_parallel_tree": (1, _MOST),
 }
-# Of those that older files do not have.
+# Of settings that older files do not have.
 _DEFAULTS = {"min_child_samples": 0}
 
 
@@ -217,7 +217,7 @@ def _check_pruned(section: Section, trees: Trees, grown: Trees) -> None:
     grown_left = grown.nodes["left"]
     grown_roots = np.repeat(grown.starts[:-1], np.diff(grown.starts))
     grown_children = np.where(grown_left < 0, -1, grown_left + grown_roots).tolist()
-    # of each node the place among those before pruning; parents come before their children
+    # of each node the place among the nodes before pruning; parents come before their children
     places = np.zeros(len(trees.nodes), dtype=np.int64).tolist()
     for root, place in zip(trees.starts[:-1].tolist(), grown.starts[:-1].tolist(), strict=True):
         places[root] = place

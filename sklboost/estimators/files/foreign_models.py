@@ -176,7 +176,7 @@ def estimator_of_lightgbm(theirs: Any, kind_of: Callable[[str], type]) -> Any:
     # known by their methods, so that lightgbm need not be installed
     booster = theirs.booster_ if hasattr(theirs, "booster_") else theirs
     if hasattr(booster, "model_to_string"):
-        # the rounds that it predicts with: those up to the best one, if that is known
+        # the rounds that it predicts with: up to the best one, if that is known
         data, name = booster.model_to_string().encode("utf-8"), f"the {type(theirs).__name__}"
     elif isinstance(theirs, str) and theirs.startswith("tree\n"):
         data, name = theirs.encode("utf-8"), "the text model"
@@ -206,7 +206,7 @@ def estimator_of_lightgbm(theirs: Any, kind_of: Callable[[str], type]) -> Any:
     )
 
 
-# Those that mean the same in both libraries, and only training reads, or nothing in the model says.
+# They mean the same in both libraries, and only training reads them, or nothing in the model says.
 _PARAMETERS = (
     *("learning_rate", "reg_lambda", "reg_alpha", "gamma", "min_child_weight", "max_delta_step"),
     *("max_depth", "max_leaves", "max_bin", "grow_policy", "subsample", "sampling_method"),

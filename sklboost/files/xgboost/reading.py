@@ -144,7 +144,7 @@ def read_model(
 ) -> tuple[list[ForeignTree], list[str], ModelInfo]:
     """Return the trees, their places, and what they mean.
 
-    Only rounds up to ``best_iteration`` are kept, those that XGBoost's estimators predict with.
+    Only rounds up to ``best_iteration`` are kept, with which XGBoost's estimators predict.
 
     Raises
     ------
@@ -163,6 +163,8 @@ def read_model(
     n_outputs = max(n_classes, n_targets, 1)
     if task == "binary" and n_outputs > 1:
         task = "multilabel"
+    # labels of a classifier are 0, 1, and so on
+    n_labels = {"binary": 2, "multiclass": n_outputs, "multilabel": n_outputs}.get(task, 0)
     if (task == "multiclass") != (n_classes > 1):
         shapes["num_class"].fail(f"{n_classes} classes, but the objective is {objective!r}")
     if task in ("ranking", "survival") and n_outputs > 1:
@@ -197,7 +199,7 @@ def read_model(
         encodings=_encodings(
             booster, learner.get("feature_types"), [tree for tree, _ in trees], n_features
         ),
-        classes=_classes(task, n_outputs),
+        classes=np.arange(n_labels) if n_labels > 0 else None,
         missing=known.missing,
         parameters=parameters,
         best_iteration=best,
@@ -292,12 +294,6 @@ def _base_score(section: Section, objective: str, n_outputs: int) -> np.ndarray:
     if objective in LOG:
         return np.log(scores)
     return np.log(scores) - np.log1p(-scores) if objective in LOG_ODDS else scores
-
-
-def _classes(task: str, n_outputs: int) -> np.ndarray | None:
-    if task == "regression":
-        return None
-    return np.arange(2 if task == "binary" else n_outputs)
 
 
 def _encodings(
@@ -495,7 +491,7 @@ def _equations(tree: XGBoostTree) -> np.ndarray:
     """
     is_leaf = tree.left < 0
     parents = np.flatnonzero(~is_leaf)
-    # links are checked later; those that lead nowhere say nothing
+    # links are checked later; links that lead nowhere say nothing
     parents = parents[np.maximum(tree.left, tree.right)[parents] < len(is_leaf)]
     parents = parents[tree.right[parents] >= 0]
     rows = []
