@@ -104,7 +104,7 @@ plt.show()
 # A feature is important if splits on it take much off the loss: its mean gain
 # (:doc:`other importances, and what chance reaches </docs/how_to/judge_features>`).
 
-plot_importance(model)
+plot_importance(model, importance_type="gain")
 plt.show()
 
 # %%

@@ -241,32 +241,39 @@ class ImportanceDisplay(Display):
                 ax.text(1.01, place, text, **style)
 
 
+_TITLE, _XLABEL, _YLABEL = "Feature importance", "Importance score", "Features"  # XGBoost's
+
+
 @draws_like(ImportanceDisplay.from_estimator)
 def plot_importance(
     estimator: Any,
     *,
-    importance_type: str | None = None,
+    importance_type: str | None = "weight",
     max_num_features: int | None = None,
     show_values: bool = True,
     values_format: str = "",
     ax: Any = None,
-    title: str | None = None,
-    xlabel: str | None = None,
-    ylabel: str | None = None,
+    title: str | None = _TITLE,
+    xlabel: str | None = _XLABEL,
+    ylabel: str | None = _YLABEL,
     xlim: tuple[float, float] | None = None,
     ylim: tuple[float, float] | None = None,
-    grid: bool = False,
+    grid: bool = True,
     **bar_style: Any,
 ) -> Any:
     """Draw importances from splits, or from ``estimator.validation_importances``.
 
+    Names, defaults and texts are those of ``xgboost.plot_importance``: the numbers of splits,
+    unless `importance_type` is another one. Bars are thicker, and numbers are rounded.
+
     Parameters
     ----------
     title, xlabel, ylabel : str, optional
-        Texts of the axes. None: the horizontal axis says what is measured.
+        Texts of the axes. None: there is none, but `xlabel` says what is measured, as it does of
+        validation importances unless it is set.
     xlim, ylim : tuple of float, optional
         Limits of the axes.
-    grid : bool, default=False
+    grid : bool, default=True
         Whether the axes have a grid.
     """
     settings: dict[str, Any] = dict(
@@ -279,7 +286,8 @@ def plot_importance(
     if not isinstance(estimator, ValidationImportances):
         settings["importance_type"] = importance_type
         axes = ImportanceDisplay.from_estimator(estimator, **settings).ax_
-    elif importance_type is None:
+    elif importance_type in (None, "weight"):
+        xlabel = None if xlabel == _XLABEL else xlabel
         axes = ImportanceDisplay.from_validation(estimator, **settings).ax_
     else:
         raise ValueError(

@@ -1,8 +1,10 @@
+import inspect
 from itertools import pairwise
 
 import numpy as np
 import pandas as pd
 import pytest
+import xgboost
 from matplotlib import pyplot as plt
 from matplotlib.colors import to_rgba
 from sklearn.exceptions import NotFittedError
@@ -117,7 +119,35 @@ def test_calls_that_xgboost_takes(regressor):
     assert ax.xaxis.get_gridlines()[0].get_visible()
     assert [bar.get_height() for bar in ax.patches] == [0.5] * 4
     assert {bar.get_facecolor() for bar in ax.patches} == {to_rgba("green")}
-    assert plot_importance(regressor).get_xlabel() == "average gain of a split"
+    assert plot_importance(regressor, xlabel=None).get_xlabel() == "number of splits"
+    assert plot_importance(regressor, title=None).get_title() == ""
+    assert plot_importance(validation()).get_xlabel() not in ("", "Importance score")
+
+
+def test_defaults_and_texts_are_those_of_xgboost(regressor):
+    ours, theirs = (
+        inspect.signature(function).parameters
+        for function in (sklboost.plot_importance, xgboost.plot_importance)
+    )
+    # how it looks: thicker bars, rounded numbers
+    same = set(theirs) & set(ours) - {"values_format", "kwargs"}
+    assert set(theirs) - same == {"booster", "height", "fmap", "values_format", "kwargs"}
+    for name in same:
+        assert ours[name].default == theirs[name].default, name
+    axes = [plot_importance(regressor), xgboost.plot_importance(regressor.to_xgboost())]
+    for texts in zip(
+        *([ax.get_title(), ax.get_xlabel(), ax.get_ylabel()] for ax in axes), strict=True
+    ):
+        assert texts[0] == texts[1] != ""
+    bars = [
+        {
+            label.get_text(): bar.get_width()
+            for label, bar in zip(ax.get_yticklabels(), ax.patches, strict=True)
+        }
+        for ax in axes
+    ]
+    assert bars[0] == bars[1]
+    assert all(ax.xaxis.get_gridlines()[0].get_visible() for ax in axes)
 
 
 def test_errors(regressor):
