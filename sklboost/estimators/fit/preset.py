@@ -62,6 +62,8 @@ def choose(task: FitTask) -> ChosenParams:
         )
     plan, free = plan_for(task), task.free
     chosen = {name: choice for name, choice in plan.start.items() if name in free}
+    if "categorical_features" in free and task.features.encodings is not None:
+        chosen["categorical_features"] = _CATEGORIES
     stages = [stage for stage in plan.stages if {stage.parameter, *stage.rivals}.issubset(free)]
     trial = _trial_of(task.with_settings(values_of(chosen)))
     comparison = Comparison(is_shown=bool(task.parameters.verbose))
@@ -107,6 +109,7 @@ class Plan(NamedTuple):
 
 # They decide on the size of trees, too.
 _LEAVES = ("max_leaves", "grow_policy")
+_CATEGORIES = Choice("auto", "text and bools are categories, and text of dates times")
 _SEED = Choice(0, "the same data give the same model")
 _FOREST = Plan(
     start={
