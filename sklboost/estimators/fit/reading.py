@@ -135,6 +135,8 @@ def read_task(
         values["verbose"] = arguments.verbose
     check_parameters(type(estimator), values)
     parameters: Parameters = group(**{**values, **settings})
+    if parameters.preset is not None and is_default(estimator, "categorical_features"):
+        parameters = replace(parameters, categorical_features="auto")
     init_model, xgb_model = arguments.init_model, arguments.xgb_model
     if init_model is not None and xgb_model is not None:
         raise ValueError("init_model and xgb_model are two names of one argument: give one")
