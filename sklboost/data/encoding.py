@@ -178,15 +178,24 @@ class Encoding:
     def fits(self, kind: Kind, unit: str) -> bool:
         """Whether a column of this kind, times in this unit, can be encoded.
 
-        Text is as good as a category of text: read from a file once more, that is what it is.
+        Categories are matched by value, so they may come without their dtype: integers as floats,
+        text as objects. Numbers where no category is one are refused, since they would be codes.
         """
         if self.is_coded:
             return kind == "number"
         if self.is_declared:
             return kind != "unsupported"
-        if kind == "text":
-            return self.is_of_text
+        if self.kind == "category":
+            return kind in ("category", "text", "mixed") or kind in self._kinds_of_categories
         return kind == self.kind and unit.partition("[")[0] == self.unit.partition("[")[0]
+
+    @cached_property
+    def _kinds_of_categories(self) -> set[str]:
+        """Which of the kinds "number" and "time" the categories are of."""
+        types = {type(own) for own in as_keys(self.categories)}
+        times = {own for own in types if issubclass(own, np.datetime64 | np.timedelta64)}
+        numbers = any(issubclass(own, Number | np.bool_) for own in types - times)
+        return ({"time"} if times else set()) | ({"number"} if numbers else set())
 
     def __repr__(self) -> str:
         """Say all that two encodings can differ by."""

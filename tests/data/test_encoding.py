@@ -396,11 +396,19 @@ def test_kinds_that_fit():
     assert not declared.fits("unsupported", "")
 
 
-def test_text_is_as_good_as_a_category_of_text():
-    assert learn(pd.Categorical(["b", None, "a"])).fits("text", "")
-    assert learn(pd.Categorical([None, None])).fits("text", "")
-    for categories in ([1, 2], [0.5, None], ["b", 1]):
-        assert not learn(pd.Categorical(categories)).fits("text", "")
+def test_categories_are_matched_by_value_in_columns_of_the_kinds_that_values_have():
+    for categories, kinds in (
+        (["b", None, "a"], {"text", "mixed"}),
+        ([None, None], {"text", "mixed"}),
+        ([1, 2], {"text", "mixed", "number"}),
+        ([0.5, None], {"text", "mixed", "number"}),
+        ([True, False], {"text", "mixed", "number"}),
+        (["b", 1], {"text", "mixed", "number"}),
+        (pd.to_datetime(["2024-01-31"]), {"text", "mixed", "time"}),
+    ):
+        known = learn(pd.Categorical(categories))
+        every = ("text", "mixed", "number", "time", "unsupported")
+        assert {kind for kind in every if known.fits(kind, "")} == kinds
     assert not learn(np.array([1.0])).fits("text", "")
 
 

@@ -392,7 +392,7 @@ def kind_changed(label: str, was: str, now: str, dtype_name: str) -> str:
     category whose values are not known.
     """
     remedies = {
-        "category": "give it a category dtype, or values such as it had at fit",
+        "category": "give it values such as it had at fit",
         "number": "convert it to numbers",
         "code": "give it those numbers, as .cat.codes of pandas does in the order of the training",
         "datetime64": "give it a dtype of dates, as pandas.to_datetime does",

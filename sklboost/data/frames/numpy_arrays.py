@@ -266,7 +266,9 @@ class ObjectColumn(ColumnAdapter):
         """Return the distinct values, of any kind, in the order in which they are met."""
         codes, values = self._labels()
         if self.kind == "number":  # of one dtype, as they are in any other column
-            values, _ = ObjectColumn(values).numbers()
+            numbers, _ = ObjectColumn(values).numbers()
+            is_rounded = numbers.dtype.kind == "f" and may_be_rounded(numbers)
+            values = values if is_rounded else numbers
         return codes, values
 
     def _labels(self) -> tuple[np.ndarray, np.ndarray]:
