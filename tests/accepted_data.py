@@ -18,7 +18,7 @@ READ_AS = {
     "number": "numbers",
     "time": "numbers, counted in the coarsest unit that holds those of the fit",
     "category": "categories",
-    "text": "categories, if named in `categorical_features`",
+    "text": 'categories or times with `categorical_features="auto"`; categories, if named in it',
 }
 
 

@@ -45,14 +45,16 @@ def messy(tmp_path):
 
 def test_columns_get_the_type_that_they_mean(quickstart, messy, monkeypatch, capsys):
     problem = quickstart.read_problem(messy, "grade")
-    assert {name: dtype.kind for name, dtype in problem.X.dtypes.items()} == {
-        "city": "O",  # categories
-        "since": "M",
-        "born": "M",
-        "size": "f",
-    }
-    assert isinstance(problem.X["city"].dtype, pd.CategoricalDtype)
-    assert problem.X["born"].dt.month.eq(2).all()
+    assert list(problem.X) == ["city", "since", "born", "size"]
+    model = quickstart.our_model(problem).fit(problem.X, problem.y)
+    assert list(model.categories_) == ["city"]
+    converted = quickstart.for_scikit_learn(problem.X)
+    kinds = {name: dtype.kind for name, dtype in converted.dtypes.items()}
+    assert kinds == {"city": "O", "since": "i", "born": "i", "size": "f"}
+    assert isinstance(converted["city"].dtype, pd.CategoricalDtype)
+    dated = problem.X.assign(since=pd.to_datetime(problem.X["since"]))
+    dated["born"] = pd.to_datetime(dated["born"], format="%d/%m/%Y")
+    assert (model.predict_proba(dated) == model.predict_proba(problem.X)).all()
     assert problem.task == "classification"
     assert set(problem.y) == {"low", "high"}
     printed = capsys.readouterr().out

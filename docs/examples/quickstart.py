@@ -51,8 +51,9 @@ SEARCH_FOLDS = 3
 MOST_ROWS = 50_000
 # A column of whole numbers with no more distinct values than this is taken for a set of classes.
 MOST_CLASSES = 20
-# A column of text with more distinct values a row than this is taken for names of the rows.
-MOST_DISTINCT = 0.5
+# A column of text with more distinct values a row than this is taken for names of the rows. The
+# estimators refuse columns from 0.5 on, and the rows of a fold have more.
+MOST_DISTINCT = 0.3
 MOST_CATEGORIES_OF_HISTGB = 255
 DATE = r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}"
 DATE_FORMATS = ["ISO8601", "%m/%d/%Y", "%d/%m/%Y", "%d.%m.%Y"]
@@ -193,36 +194,21 @@ def check_target(y: pd.Series, task: str) -> None:
 
 
 def features(X: pd.DataFrame) -> pd.DataFrame:
-    """Give columns of text the type that they mean, categories or times; the models take both."""
-    columns, kinds = {}, {}
+    """Leave out columns that nothing can be learnt from; text and dates stay as they are."""
+    reasons = {}
     for name, column in X.items():
         if column.isna().all():
-            kinds[name] = "left out, since they have no values"
-        elif not is_text(column):
-            columns[name] = column
-        elif (times := as_times(column)) is not None:
-            columns[name], kinds[name] = times, "read as times"
-        elif column.nunique() > MOST_DISTINCT * len(X):
-            kinds[name] = "left out, since they name the rows"
-        else:
-            columns[name], kinds[name] = column.astype("category"), "read as categories"
-    for kind in sorted(set(kinds.values())):
-        print(f"Columns {kind}: {', '.join(name for name in kinds if kinds[name] == kind)}.")
-    if not columns:
+            reasons[name] = "they have no values"
+            continue
+        are_names = is_text(column) and column.nunique() > MOST_DISTINCT * column.count()
+        if are_names and as_times(column) is None:
+            reasons[name] = "they name the rows"
+    for reason in sorted(set(reasons.values())):
+        names = ", ".join(name for name in reasons if reasons[name] == reason)
+        print(f"Columns left out, since {reason}: {names}.")
+    if len(reasons) == X.shape[1]:
         raise DataError("there is no column left to predict from")
-    return pd.DataFrame(columns)
-
-
-def as_times(column: pd.Series) -> pd.Series | None:
-    """Return a column of dates, such as 2024-01-31 or 1/31/2024, as times; of others None."""
-    known = column.dropna()
-    if not known.empty and known.astype(str).str.match(DATE).all():
-        for date_format in DATE_FORMATS:
-            try:
-                return pd.to_datetime(column, format=date_format)
-            except ValueError:
-                pass
-    return None
+    return X.drop(columns=list(reasons))
 
 
 # --- models --------------------------------------------------------------------------------------
@@ -231,7 +217,8 @@ def as_times(column: pd.Series) -> pd.Series | None:
 def our_model(problem: Problem, **settings: object) -> BaseEstimator:
     model = XGBRegressorLite if problem.task == "regression" else XGBClassifierLite
     defaults = dict(n_estimators=N_TREES, learning_rate=LEARNING_RATE, max_depth=MAX_DEPTH)
-    return model(**defaults | settings)
+    # "auto": columns of text are categories, or times if they hold dates.
+    return model(**defaults | settings, categorical_features="auto")
 
 
 def scikit_learn_model(problem: Problem) -> BaseEstimator:
@@ -250,17 +237,29 @@ def scikit_learn_model(problem: Problem) -> BaseEstimator:
 
 
 def for_scikit_learn(X: pd.DataFrame) -> pd.DataFrame:
-    """Turn into numbers what HistGradientBoosting does not take as it is."""
+    """Turn into numbers and categories what HistGradientBoosting does not take as it is."""
 
     def converted(column: pd.Series) -> pd.Series:
-        if pd.api.types.is_datetime64_any_dtype(column):
-            return column.astype("int64").where(column.notna())
-        if isinstance(column.dtype, pd.CategoricalDtype):
-            few = len(column.cat.categories) <= MOST_CATEGORIES_OF_HISTGB
-            return column if few else column.cat.codes.where(column.notna())
-        return column.replace([np.inf, -np.inf], np.nan)
+        if not is_text(column):
+            return column.replace([np.inf, -np.inf], np.nan)
+        if (times := as_times(column)) is not None:
+            return times.astype("int64").where(times.notna())
+        column = column.astype("category")
+        few = len(column.cat.categories) <= MOST_CATEGORIES_OF_HISTGB
+        return column if few else column.cat.codes.where(column.notna())
 
     return X.apply(converted)
+
+
+def as_times(column: pd.Series) -> pd.Series | None:
+    """Return a column of dates, such as 2024-01-31 or 1/31/2024, as times; of others None."""
+    if column.dropna().astype(str).str.match(DATE).all():
+        for date_format in DATE_FORMATS:
+            try:
+                return pd.to_datetime(column, format=date_format)
+            except ValueError:
+                pass
+    return None
 
 
 # --- scores and times ----------------------------------------------------------------------------

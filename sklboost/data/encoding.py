@@ -19,7 +19,14 @@ from zoneinfo import ZoneInfo
 import numpy as np
 
 from sklboost.data.cuts import heaviest_first
-from sklboost.data.frames.adapter import FrameAdapter, Kind, as_objects, is_wide
+from sklboost.data.dates import DateColumn, as_dates
+from sklboost.data.frames.adapter import (
+    ColumnAdapter,
+    FrameAdapter,
+    Kind,
+    as_objects,
+    is_wide,
+)
 from sklboost.data.table import Column, floats_below
 from sklboost.engine.cached import cached_property
 
@@ -62,6 +69,8 @@ class Encoding:
     timezone : str
         In which times are shown, such as "Europe/Berlin"; the numbers count from 1970 in UTC.
         Empty: times without a zone, or none.
+    date_order : str
+        Of times that are text whose year is last: "mdy" or "dmy". Empty: it comes first.
     """
 
     kind: str = "number"
@@ -72,6 +81,7 @@ class Encoding:
     is_declared: bool = False
     is_coded: bool = False
     timezone: str = ""
+    date_order: str = ""
 
     @cached_property
     def n_categories(self) -> int:
@@ -187,6 +197,8 @@ class Encoding:
             return kind != "unsupported"
         if self.kind == "category":
             return kind in ("category", "text", "mixed") or kind in self._kinds_of_categories
+        if kind in ("text", "mixed"):  # dates, or an error that names what is none
+            return self.unit.startswith("datetime64")
         return kind == self.kind and unit.partition("[")[0] == self.unit.partition("[")[0]
 
     @cached_property
@@ -201,7 +213,8 @@ class Encoding:
         """Say all that two encodings can differ by."""
         known = list(zip(self.categories.tolist(), self.codes.tolist(), strict=True))
         flags = f"{self.is_declared} {self.is_coded}"
-        return f"{self.kind} {self.unit} {self.ranks.tolist()} {known} {flags}"
+        order = self.date_order and f" {self.date_order}"
+        return f"{self.kind} {self.unit} {self.ranks.tolist()} {known} {flags}{order}"
 
 
 class Unknown(NamedTuple):
@@ -215,7 +228,13 @@ class Unknown(NamedTuple):
 
 
 def fit_encoding(
-    adapter: FrameAdapter, i: int, weight: np.ndarray, missing: float, is_declared: bool
+    adapter: FrameAdapter,
+    i: int,
+    weight: np.ndarray,
+    missing: float,
+    is_declared: bool,
+    *,
+    is_auto: bool = False,
 ) -> Encoding:
     """Learn from one column how its values become numbers.
 
@@ -230,9 +249,16 @@ def fit_encoding(
         A further value that counts as missing; NaN: none.
     is_declared : bool
         Whether the user said that it is a category.
+    is_auto : bool
+        Whether text, bools and Python's objects may become categories, and dates among them times.
     """
     column = adapter.column(i)
-    if is_declared or column.kind == "category":
+    if is_auto and column.kind in ("text", "mixed") and not column.is_empty():
+        try:
+            column = as_dates(column) or column
+        except ValueError as error:
+            raise ValueError(f"{adapter.label(i)}: {error}") from error
+    if is_declared or column.kind == "category" or (is_auto and is_category_by_itself(column)):
         known = _fit_category(*column.categories(), weight, missing, is_declared)
         return replace(known, timezone=column.timezone) if column.timezone else known
     if column.kind == "time":
@@ -240,7 +266,8 @@ def fit_encoding(
         used = _used(times, absent, weight)
         coarse = _coarsest_unit(used, unit)
         ranks = _ranks(_in_unit(used, unit, coarse)[0])
-        return Encoding("time", coarse, ranks, timezone=column.timezone)
+        order = column.order if isinstance(column, DateColumn) else ""
+        return Encoding("time", coarse, ranks, timezone=column.timezone, date_order=order)
     if column.kind != "number" or column.is_exact():
         return Encoding()
     values, absent = column.numbers()
@@ -248,6 +275,23 @@ def fit_encoding(
         return Encoding()
     absent = _all_missing(values, absent, missing)
     return Encoding(ranks=_ranks(_used(values, absent, weight)))
+
+
+def is_category_by_itself(column: ColumnAdapter) -> bool:
+    """Whether a column holds categories without a dtype that says so: text, bools, objects.
+
+    Objects that are all numbers are numbers; without any value they are categories yet to come.
+    """
+    if column.kind != "number":
+        return column.kind in ("text", "mixed")
+    if column.dtype_name == "object":
+        return all(isinstance(value, bool | np.bool_) for value in column.examples())
+    return is_bool(column.dtype_name)
+
+
+def is_bool(dtype_name: str) -> bool:
+    """Whether a library calls its dtype of bools so: bool, boolean, Boolean, bool[pyarrow]."""
+    return dtype_name.lower().startswith("bool")
 
 
 def _used(values: np.ndarray, absent: np.ndarray | None, weight: np.ndarray) -> np.ndarray:
@@ -371,8 +415,16 @@ def encode(
         return Column(_own_codes(values, encoding), _all_missing(values, absent, missing)), None
     if encoding.kind == "category":
         return _encode_categories(*column.categories(), encoding, missing)
-    if column.kind != encoding.kind:  # there is no value at all
+    if column.kind != encoding.kind and column.is_empty():
         return Column(np.full(adapter.n_rows, np.nan)), None
+    if encoding.kind == "time" and column.kind != "time":
+        try:
+            column = DateColumn(column, encoding.date_order or "ymd")
+        except ValueError as error:
+            raise ValueError(
+                f"{adapter.label(i)} held dates at fit, and {error}: give it dates as then, None "
+                "where there is none"
+            ) from error
     if encoding.kind == "time":
         return _encode_times(*column.times(), encoding), None
     values, absent = column.numbers()

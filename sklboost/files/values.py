@@ -274,6 +274,7 @@ def encoding_document(encoding: Encoding) -> dict[str, Any]:
         "is_declared": encoding.is_declared,
         "is_coded": encoding.is_coded,
         "timezone": encoding.timezone,
+        "date_order": encoding.date_order,
     }
 
 
@@ -304,7 +305,8 @@ def read_encoding(section: Section) -> Encoding:
     if len(categories) != n_known:
         section["categories"].fail(f"there are none of a {kind}")
     zone = "" if (known := section.get("timezone")) is None else known.text()
-    encoding = Encoding(kind, unit, ranks, categories, codes, declared, is_coded, zone)
+    order = "" if (known := section.get("date_order")) is None else known.text(("", "mdy", "dmy"))
+    encoding = Encoding(kind, unit, ranks, categories, codes, declared, is_coded, zone, order)
     if len(encoding.code_of) != n_known:
         section["categories"].fail("a category occurs twice")
     return encoding

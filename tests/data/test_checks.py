@@ -32,7 +32,9 @@ def test_text():
     frame = pl.DataFrame({"x": [1.5, 2.5], "city": [None, "Paris"], "job": ["clerk", "x"]})
     text = message(ValueError, frame)
     assert text.startswith("text is not a number: column 'city' (String, such as 'Paris'), ")
-    assert "Name such columns in categorical_features, give them a category dtype" in text
+    assert (
+        'Set categorical_features="auto", which reads text as categories or dates; or name' in text
+    )
     assert "city" not in message(ValueError, frame, {1})
     check_kinds(adapter_for(frame), {1, 2})
     assert "column 1 (object, such as 'b')" in message(ValueError, [[1, "b"]])
@@ -48,7 +50,7 @@ def test_text_without_any_value_is_no_text():
 
 def test_mixed_objects():
     text = message(ValueError, [["x", 1], [3, 2]])
-    assert "column 0 (object, such as 'x' (str) and 3 (int)). Give each column" in text
+    assert "column 0 (object, such as 'x' (str) and 3 (int)). Set categorical_features=" in text
     check_kinds(adapter_for([["x", 1], [3, 2]]), {0})
 
 

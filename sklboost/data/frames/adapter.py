@@ -265,8 +265,13 @@ def first_value(values: np.ndarray, marked: np.ndarray | None) -> list[Any]:
 
 
 def distinct(values: np.ndarray, marked: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
-    """Return codes (-1: missing) and the distinct values in increasing order."""
+    """Return codes (-1: missing) and the distinct values in increasing order; of bools both."""
     missing = is_missing(values, marked)
+    if values.dtype == np.bool_:  # nothing to be sorted
+        codes = values.astype(np.int8)
+        if missing is not None:
+            codes[missing] = -1
+        return codes, np.array([False, True])
     present = values if missing is None else values[~missing]
     found, codes_of_present = np.unique(present, return_inverse=True)
     if missing is None:
@@ -350,16 +355,17 @@ def check_kinds(adapter: FrameAdapter, categorical: Collection[int]) -> None:
 
 def _text(adapter: FrameAdapter, columns: list[int]) -> Exception:
     return ValueError(
-        f"text is not a number: {_found(adapter, columns)}. Name such columns in "
-        "categorical_features, give them a category dtype, turn them into numbers, or leave them "
-        "out"
+        f'text is not a number: {_found(adapter, columns)}. Set categorical_features="auto", '
+        "which reads text as categories or dates; or name such columns in it, give them a category "
+        "dtype, turn them into numbers, or leave them out"
     )
 
 
 def _mixed(adapter: FrameAdapter, columns: list[int]) -> Exception:
     return ValueError(
-        f"neither all numbers nor all text: {_found(adapter, columns)}. Give each column values of "
-        "one type (and dates a dtype of dates), or name it in categorical_features"
+        f"neither all numbers nor all text: {_found(adapter, columns)}. Set categorical_features="
+        '"auto", which reads objects as categories or dates; or give each column values of one '
+        "type (and dates a dtype of dates), or name it in categorical_features"
     )
 
 

@@ -62,6 +62,8 @@ def choose(task: FitTask) -> ChosenParams:
         )
     plan, free = plan_for(task), task.free
     chosen = {name: choice for name, choice in plan.start.items() if name in free}
+    if "categorical_features" in free and task.features.encodings is not None:
+        chosen["categorical_features"] = _CATEGORIES
     stages = [stage for stage in plan.stages if {stage.parameter, *stage.rivals}.issubset(free)]
     max_time = task.parameters.max_time
     limit = np.inf if max_time is None else _SHARE_OF_TIME * max_time - task.clock.elapsed
@@ -117,6 +119,7 @@ class Plan(NamedTuple):
 
 # They decide on the size of trees, too.
 _LEAVES = ("max_leaves", "grow_policy")
+_CATEGORIES = Choice("auto", "text and bools are categories, and text of dates times")
 _SEED = Choice(0, "the same data give the same model")
 _FOREST = Plan(
     start={

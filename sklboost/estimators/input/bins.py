@@ -189,7 +189,7 @@ def bin_features(
         are given the same is the model that of raw values.
     n_jobs : int, optional
         Maximum number of threads, as the estimators' parameter.
-    categorical_features : {"from_dtype"} or array-like, default="from_dtype"
+    categorical_features : {"from_dtype", "auto"} or array-like, default="from_dtype"
         Which features are categories, as the estimators' parameter. These take it from the result.
     missing : float, default=NaN
         An additional value that counts as missing, as the estimators' parameter, which must be the
@@ -353,7 +353,7 @@ def bin_parquet(
         The features. None: all columns except targets, weights and the index of a pandas frame.
     sample_weight : str, optional
         A column with the weights of the rows. They decide on the cut points, and are returned.
-    categorical_features : {"from_dtype"} or array-like, default="from_dtype"
+    categorical_features : {"from_dtype", "auto"} or array-like, default="from_dtype"
         Which features are categories, as the estimators' parameter. These take it from the result.
     missing : float, default=NaN
         An additional value that counts as missing, as the estimators' parameter, which must be the
@@ -450,7 +450,7 @@ def bin_parquet(
         if weights:
             weight = _read_weight(reader.ParquetFiles(listed, weights), allocate)
             learnt_from = exact_weights(weight)
-        encodings = fit_encodings(files, settings, [learnt_from] * files.n_columns)
+        encodings = fit_encodings(files, settings, [learnt_from] * files.n_columns, learnt_from)
         X = reader.BatchedTable(files, encodings, settings.missing)
         names = np.array(files.names, dtype=object)
         B = bin_checked(

@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
 from sklboost.data.cuts import SAMPLE_ROWS, exact_weights
+from sklboost.data.encoding import is_bool
 from sklboost.data.frames import adapter_for, dask_kind
 from sklboost.data.frames.adapter import ColumnAdapter, FrameAdapter, check_kinds, check_names
 from sklboost.data.frames.numpy_arrays import ArrayTable, ObjectColumn, column_of
@@ -37,6 +38,7 @@ from sklboost.estimators.input.features import (
     check_sparse,
     encoded_table,
     fit_encodings,
+    is_auto,
     shape_of,
     unless_plain,
 )
@@ -58,6 +60,11 @@ class ClusterSource(FrameAdapter):
     def special(self) -> set[int]:
         """The columns that are not just numbers that float64 holds."""
         return {i for fact in self.facts for i in fact.special}
+
+    @property
+    def bools(self) -> set[int]:
+        """The columns whose dtype is one of bools."""
+        return {i for i, dtype in enumerate(self.facts[0].dtypes) if is_bool(dtype)}
 
     def read_column(self, i: int) -> ColumnAdapter:
         """Return a column of numbers without rows."""
@@ -166,8 +173,11 @@ def fit_cluster(
     if encodings is None or len(encodings) != len(every):  # of another model: an error soon
         names = feature_keys(source.names, len(every))
         declared = read_categories(settings.categorical_features, names)
-        masses = source.look_at(sorted(source.special | declared), exact_weights(weight))
-        encodings = fit_encodings(source, settings, masses)
+        if is_auto(settings):
+            declared |= source.bools
+        exact = exact_weights(weight)
+        masses = source.look_at(sorted(source.special | declared), exact)
+        encodings = fit_encodings(source, settings, masses, exact)
     else:
         coded = {i for i, encoding in enumerate(encodings) if not encoding.is_plain}
         counts = source.look_at(sorted(source.special | coded), np.ones(source.n_rows))

@@ -16,7 +16,7 @@ from sklearn.utils.validation import validate_data
 
 from sklboost.data.binned_matrix import BinnedMatrix
 from sklboost.data.cuts import exact_weights
-from sklboost.data.encoding import Encoding, encode, fit_encoding
+from sklboost.data.encoding import Encoding, encode, fit_encoding, is_category_by_itself
 from sklboost.data.features import Features
 from sklboost.data.frames import adapter_for
 from sklboost.data.frames.adapter import FrameAdapter, check_kinds, check_names, kind_changed
@@ -37,6 +37,8 @@ from sklboost.estimators.parameters.rules import value_of
 
 # Columns that an error lists.
 _MOST_NAMED = 10
+# More distinct text than this, and than this share of the values, names the rows.
+_FEW_CATEGORIES, _MOST_DISTINCT = 20, 0.5
 # The bins of bin_features have a place for every value, stored or not.
 _MOST_BIN_BYTES = 2**28
 
@@ -114,7 +116,8 @@ def fit_table(
     and for categories if there are to be none.
     """
     if encodings is None or len(encodings) != source.n_columns:  # of another model: an error soon
-        encodings = fit_encodings(source, settings, [exact_weights(weight)] * source.n_columns)
+        exact = exact_weights(weight)
+        encodings = fit_encodings(source, settings, [exact] * source.n_columns, exact)
     else:
         check_kinds(source, range(source.n_columns))  # what may be a category is known
     table = encoded_table(source, range(source.n_columns), settings, encodings, "X")
@@ -122,23 +125,23 @@ def fit_table(
 
 
 def fit_encodings(
-    source: FrameAdapter, settings: FeatureSettings, weights: Sequence[np.ndarray]
+    source: FrameAdapter,
+    settings: FeatureSettings,
+    weights: Sequence[np.ndarray],
+    weight: np.ndarray,
 ) -> tuple[Encoding, ...]:
     """Learn how the values of each column become numbers, as :func:`fit_table` does.
 
-    `weights` are the weights of the rows of each column, such that sums of them are exact.
+    `weights` are the weights of the rows of each column, such that sums of them are exact. `weight`
+    are those of the rows of the fit: others where a column has each of its values once.
     """
     columns = range(source.n_columns)
     names = feature_keys(source.names, source.n_columns)
+    by_content = is_auto(settings)
     declared = read_categories(settings.categorical_features, names)
-    check_kinds(source, declared)
+    check_kinds(source, columns if by_content else declared)
     found = [i for i in columns if source.column(i).kind == "category" or i in declared]
-    if found and not settings.enable_categorical:
-        raise ValueError(
-            f"enable_categorical=False, but there are categories: {_listed(source, found)}. Set "
-            "it to True, or turn them into numbers"
-        )
-    if not isinstance(settings.categorical_features, str):
+    if not isinstance(settings.categorical_features, str) and settings.enable_categorical:
         # categories that the user does not list are the numbers that they are
         left = [i for i in found if i not in declared and not source.read_as_numbers(i)]
         if left:
@@ -147,9 +150,53 @@ def fit_encodings(
                 f"{_listed(source, left)}. List them, turn them into numbers (their codes, if "
                 'their order means something), or set it to "from_dtype"'
             )
-    return tuple(
-        fit_encoding(source, i, weights[i], settings.missing, i in declared) for i in columns
+    encodings = tuple(
+        fit_encoding(source, i, weights[i], settings.missing, i in declared, is_auto=by_content)
+        for i in columns
     )
+    if by_content:
+        found = [i for i in columns if encodings[i].kind == "category"]
+    if found and not settings.enable_categorical:
+        raise ValueError(
+            f"enable_categorical=False, but there are categories: {_listed(source, found)}. Set "
+            "it to True, or turn them into numbers"
+        )
+    if by_content:
+        _check_are_few(source, encodings, weights, float(weight[weight > 0.0].mean()))
+    return encodings
+
+
+def _check_are_few(
+    source: FrameAdapter,
+    encodings: Sequence[Encoding],
+    weights: Sequence[np.ndarray],
+    mean: float,
+) -> None:
+    """Raise ValueError if columns of text name the rows instead of telling what they share."""
+    for i, encoding in enumerate(encodings):
+        column, n_distinct = source.column(i), len(encoding.categories)
+        if column.kind not in ("text", "mixed") or n_distinct <= _FEW_CATEGORIES:
+            continue
+        n_values = round(float(weights[i][column.categories()[0] >= 0].sum()) / mean)
+        if n_distinct > _MOST_DISTINCT * n_values:
+            hint = ""
+            if all(map(_is_numeric, encoding.categories)):
+                hint = "convert it to numbers, as pandas.to_numeric does, "
+            raise ValueError(
+                f"{source.label(i)} ({column.dtype_name}) has {n_distinct:,} distinct values among "
+                f"{n_values:,}, such as {encoding.categories[0]!r}: categories that nearly every "
+                f"row has for itself teach nothing about other rows; {hint}leave it out, make "
+                "features of what is in it, or list the categories in categorical_features, this "
+                "column among them"
+            )
+
+
+def _is_numeric(value: Any) -> bool:
+    try:
+        float(value)
+    except (TypeError, ValueError):
+        return False
+    return True
 
 
 def _listed(source: FrameAdapter, columns: list[int]) -> str:
@@ -401,8 +448,20 @@ def categories_by_code(encodings: Encodings) -> list[list[list[Any]]]:
 
 def _source_of(columns: FrameAdapter, settings: FeatureSettings, encodings: Encodings) -> Any:
     """Return one array of all features where that will do, else the columns."""
-    matrix = None if needs_table(settings, encodings) else columns.matrix()
+    if needs_table(settings, encodings):
+        return columns
+    if encodings is None and is_auto(settings):
+        every = map(columns.column, range(columns.n_columns))
+        if any(map(is_category_by_itself, every)):
+            return columns
+    matrix = columns.matrix()
     return columns if matrix is None else matrix
+
+
+def is_auto(settings: FeatureSettings) -> bool:
+    """Whether columns become categories, or times, by what is in them."""
+    value = settings.categorical_features
+    return isinstance(value, str) and value == "auto"
 
 
 def _read_array(X: Any, settings: FeatureSettings, encodings: Encodings) -> Any:

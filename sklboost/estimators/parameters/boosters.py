@@ -167,7 +167,8 @@ class Parameters:
         number and size of the steps, depth, thresholds, cover, sampling. It trains on parts of the
         rows to compare them, and ``chosen_params_`` has the result. What is set stays, also if it
         is set to its default, in the constructor, by `set_params` or in a grid; None counts as not
-        set. `max_time` limits all of it. None: the defaults stay, as in XGBoost.
+        set. `max_time` limits all of it. It implies ``categorical_features="auto"``. None: the
+        defaults stay, as in XGBoost.
         """,
     )
     n_estimators: int | None = parameter(
@@ -538,16 +539,21 @@ class Parameters:
     categorical_features: str | Collection[Any] | None = parameter(
         default="from_dtype",
         rule=Rule(
-            '{"from_dtype"} or array-like',
-            "None, 'from_dtype', a list of names or numbers of features, or a mask with a bool "
-            "for each",
+            '{"from_dtype", "auto"} or array-like',
+            "None, 'from_dtype', 'auto', a list of names or numbers of features, or a mask with a "
+            "bool for each",
             lambda value: (
                 value is None
-                or (value == "from_dtype" if isinstance(value, str) else _are_features(value))
+                or (
+                    value in ("from_dtype", "auto")
+                    if isinstance(value, str)
+                    else _are_features(value)
+                )
             ),
         ),
         text="""
-        The categorical features. "from_dtype": the columns of a frame whose dtype says so.
+        The categorical features. "from_dtype": the columns of a frame whose dtype says so. "auto":
+        columns of text, bools and Python objects, too, with dates among them read as times.
         Otherwise names, numbers (counted from 0; names, where columns are named by numbers) or a
         mask; these features may hold text or numbers, and have the
         same categories whatever the dtype; other columns of a categorical dtype are the numbers

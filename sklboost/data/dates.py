@@ -1,0 +1,113 @@
+"""Dates in columns of text or of Python's objects, read as times.
+
+The year has four digits and comes first (2024-01-31) or last: 31.1.2024 with points, and 1/31/2024
+or 31/1/2024, of which the values of a training decide. A time of day, and how far it is from UTC,
+may follow.
+"""
+
+import re
+from collections.abc import Sequence
+from datetime import date
+from typing import Any
+
+import numpy as np
+
+from sklboost.data.frames.adapter import ColumnAdapter
+from sklboost.data.frames.numpy_arrays import NumpyColumn
+
+_DATE = re.compile(
+    r"(?:(\d{4})([-/.])(\d{1,2})\2(\d{1,2})|(\d{1,2})([-/.])(\d{1,2})\6(\d{4}))"
+    r"(?:[T ](\d{1,2}:\d\d(?::\d\d(?:\.\d{1,9})?)?) ?(?:(Z|UTC)|([+-]\d\d):?(\d\d)?)?)?"
+)
+
+
+class DateColumn(NumpyColumn):
+    """A column of dates as one of times; `order` is that of day, month and year in text."""
+
+    def __init__(self, column: ColumnAdapter, order: str) -> None:
+        codes, values = column.categories()
+        instants, is_in_utc = _instants(values.tolist(), order)
+        times = np.append(instants, np.datetime64("NaT"))[codes]  # -1 is the last one
+        super().__init__(times, codes < 0, column.dtype_name, "UTC" if is_in_utc else "")
+        self.order = "" if order == "ymd" else order
+
+
+def as_dates(column: ColumnAdapter) -> DateColumn | None:
+    """Read a column, with a value at least, if all values are dates; else return None.
+
+    ValueError if day and month can be told apart by no value.
+    """
+    if not any(_parts(column.examples()[0], order) for order in ("ymd", "mdy")):
+        return None  # nearly all text: known by its first value
+    found: list[DateColumn] = []
+    for order in ("ymd", "mdy", "dmy"):
+        try:
+            found.append(DateColumn(column, order))
+        except ValueError:
+            continue
+        if order == "ymd":
+            return found[0]
+    if len(found) == 2 and not np.array_equal(found[0].times()[0], found[1].times()[0]):
+        raise ValueError(
+            f"dates such as {column.examples()[0]!r} have the month or the day first, and no value "
+            'tells which: convert them, pandas.to_datetime(..., format="%d/%m/%Y") say'
+        )
+    return found[0] if found else None
+
+
+def _instants(values: Sequence[Any], order: str) -> tuple[np.ndarray, bool]:
+    """Return dates as datetime64, and whether they are in UTC; ValueError for what is none."""
+    parts = [_parts(value, order) for value in values]
+    for value, known in zip(values, parts, strict=True):
+        if known is None:
+            raise ValueError(f"{value!r} is no date")
+    texts = [known[0] for known in parts if known is not None]
+    offsets = [known[1] for known in parts if known is not None]
+    if len({offset is None for offset in offsets}) > 1:
+        raise ValueError(f"{values[0]!r} and others are dates with a time zone and without one")
+    is_fine = any(len(text) > len("2024-01-31T12:00:00.000000") for text in texts)
+    try:
+        instants = np.array(texts, dtype="datetime64[ns]" if is_fine else "datetime64[us]")
+    except ValueError:
+        wrong = next(value for value, text in zip(values, texts, strict=True) if not _is_real(text))
+        raise ValueError(f"{wrong!r} is no date") from None
+    if is_fine and not all("1700" <= text[:4] < "2200" for text in texts):
+        raise ValueError("nanoseconds are counted from the years 1700 to 2199 alone")
+    minutes = np.array([offset or 0 for offset in offsets], dtype="timedelta64[m]")
+    return instants - minutes, any(offset is not None for offset in offsets)
+
+
+def _is_real(text: str) -> bool:
+    try:
+        np.datetime64(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _parts(value: Any, order: str) -> tuple[str, int | None] | None:
+    """Return a date as NumPy reads it, and the minutes from UTC, if it says so; None: it is none.
+
+    `order`: where the year is last, "mdy" or "dmy"; "ymd": it never is.
+    """
+    if isinstance(value, date):  # datetime and pandas' Timestamp are dates
+        value = value.isoformat()
+    elif isinstance(value, np.datetime64):
+        value = str(value)
+    match = _DATE.fullmatch(value.strip()) if isinstance(value, str) else None
+    if match is None:
+        return None
+    year, _, month, day, first, mark, second, last, clock, utc, hours, minutes = match.groups()
+    if year is None:
+        if order == "ymd":
+            return None
+        year, month, day = last, first, second
+        if order == "dmy" or mark == ".":
+            month, day = second, first
+    text = f"{year}-{month:0>2}-{day:0>2}"
+    if clock is not None:
+        text += f"T{'0' if clock[1] == ':' else ''}{clock}"
+    if hours is not None:
+        offset = int(hours) * 60 + int(f"{hours[0]}{minutes or 0}")
+        return text, offset
+    return text, 0 if utc else None
