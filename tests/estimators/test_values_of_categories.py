@@ -236,3 +236,12 @@ def test_models_from_files_pipelines_and_classifiers(tmp_path):
     X = X.astype({"shop": float, "bit": float})
     expected = imputed.fit(X, Y > 0.0).predict_proba(X)
     assert_array_equal(imputed.predict_proba(X.astype({"shop": object})), expected)
+
+
+def test_an_array_of_objects_at_fit_and_one_of_floats_later(models):
+    """As skforecast passes them; its earlier versions fit a frame, and predict an array, too."""
+    X = np.array(rows(some(SHOPS), some(BITS)), dtype=object)
+    model = XGBRegressorLite(n_estimators=5, max_depth=3, categorical_features=[0, 1]).fit(X, Y)
+    in_frames, frame_of_fit = models["category of int"]
+    expected = in_frames.predict(frame_of_fit)
+    assert_array_equal(model.predict(floats(some(SHOPS), some(BITS))), expected)

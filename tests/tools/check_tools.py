@@ -90,11 +90,19 @@ def check_dtreeviz(classifier, regressor):
 def check_skforecast(classifier, regressor):
     from skforecast.recursive import ForecasterRecursive
 
-    for name in ("estimator", "regressor"):
-        with contextlib.suppress(TypeError):
-            forecaster = ForecasterRecursive(**{name: regressor}, lags=14)
-            break
-    forecaster.fit(SERIES.asfreq("D"), store_in_sample_residuals=True)
+    def forecaster_of(model):
+        for name in ("estimator", "regressor"):
+            with contextlib.suppress(TypeError):
+                return ForecasterRecursive(**{name: model}, lags=14)
+
+    days = SERIES.asfreq("D")
+    weekday = pd.DataFrame({"weekday": pd.Categorical(days.index.dayofweek)}, days.index)
+    own = {"categorical_features": [14]} if hasattr(regressor, "categorical_features") else {}
+    forecaster = forecaster_of(clone(regressor).set_params(**own))  # they follow the lags
+    forecaster.fit(days[:-5], exog=weekday[:-5])
+    assert len(forecaster.predict(5, exog=weekday[-5:])) == 5
+    forecaster = forecaster_of(regressor)
+    forecaster.fit(days, store_in_sample_residuals=True)
     assert len(forecaster.predict(5)) == 5
     forecaster.predict_interval(5)
     assert len(forecaster.get_feature_importances()) == 14
