@@ -135,7 +135,14 @@ def read_task(
         values["verbose"] = arguments.verbose
     check_parameters(type(estimator), values)
     parameters: Parameters = group(**{**values, **settings})
-    if parameters.preset is not None and is_default(estimator, "categorical_features"):
+    free = frozenset[str]()
+    if parameters.preset is not None:
+        names = set(names_of(type(parameters))).difference(estimator._given)
+        # clones, as those of a cross-validation, do not show anything of their own accord either
+        if arguments.verbose is not None or estimator._is_clone:
+            names.discard("verbose")
+        free = frozenset(name for name in names if is_default(estimator, name))
+    if "categorical_features" in free:  # with a preset tables are read as they come
         parameters = replace(parameters, categorical_features="auto")
     init_model, xgb_model = arguments.init_model, arguments.xgb_model
     if init_model is not None and xgb_model is not None:
@@ -164,6 +171,7 @@ def read_task(
         listeners=listeners,
         make_estimator=estimator._fitted_copy,
         clock=clock,
+        free=free,
         **_read_data(
             X,
             y,
@@ -179,12 +187,6 @@ def read_task(
     if parameters.preset is not None:
         from sklboost.estimators.fit.preset import choose
 
-        names = set(names_of(type(parameters))).difference(estimator._given)
-        # clones, as those of a cross-validation, do not show anything of their own accord either
-        if arguments.verbose is not None or estimator._is_clone:
-            names.discard("verbose")
-        free = frozenset(name for name in names if is_default(estimator, name))
-        task = task._replace(free=free)
         chosen = choose(task)
         task = task.with_settings(chosen)._replace(chosen=chosen)
         clock.lap("choosing")
