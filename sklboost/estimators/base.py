@@ -135,10 +135,10 @@ class BaseBooster(
             Rows of the same group are held out for early stopping together, or not at all.
         base_margin : array-like of shape (n_samples,) or (n_samples, n_outputs), optional
             Raw scores that training starts from instead of `base_score`. Prediction needs its own.
-        init_model : estimator, optional
-            A fitted estimator of the same class. Its trees come first, `n_estimators` rounds are
-            added to them.
-        xgb_model : estimator, optional
+        init_model : estimator, str, path-like, file object, bytes or Booster, optional
+            A fitted estimator of the same class, the file of one, or a model of XGBoost or LightGBM
+            that can be read as one. Its trees come first, `n_estimators` rounds are added to them.
+        xgb_model : the same, optional
             XGBoost's name for `init_model`.
         verbose : bool or int, optional
             As the parameter, for this fit only. None: the parameter's value.

@@ -115,8 +115,9 @@ class XGBSurvivalLite(SurvivalParameters, BaseBooster):
             Rows of the same group are held out for early stopping together, or not at all.
         base_margin : array-like of shape (n_samples,), optional
             Risk scores that training starts from.
-        init_model, xgb_model : estimator, optional
-            A fitted estimator of the same class, to whose trees others are added.
+        init_model, xgb_model : estimator, str, path-like, file object, bytes or Booster, optional
+            A fitted estimator of the same class, the file of one, or a model of XGBoost's, to whose
+            trees others are added.
         verbose : bool or int, optional
             As the parameter, for this fit only.
 

@@ -275,7 +275,7 @@ def test_other_estimators_cannot_be_continued(data):
     X, y = data
     labels = (y > 100).astype(int)
     classifier = make(XGBClassifierLite).fit(X, labels)
-    for wrong in (classifier, "a file", XGBRegressorLite):
+    for wrong in (classifier, 3, XGBRegressorLite):
         with pytest.raises(TypeError, match=r"^init_model=.*must be a fitted XGBRegressorLite"):
             make(XGBRegressorLite).fit(X, y, init_model=wrong)
     with pytest.raises(NotFittedError):

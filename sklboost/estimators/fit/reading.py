@@ -211,12 +211,12 @@ def _read_data(  # noqa: C901, PLR0913, all that is given, one check after anoth
         targets = targets.continuing(continued.targets, name)
     loss = targets.make_loss(parameters)
     if continued is not None:
-        _check_continued(continued, name, features, targets, loss)
         if isinstance(continued.loss, StoredLoss) and parameters.objective is None:
             raise ValueError(
                 f"{name} was trained with objective={continued.loss.name}, a loss of your own, "
                 "which its file does not hold: call set_params(objective=...) with it before"
             )
+        _check_continued(continued, name, features, targets, loss)
         if continued.has_margin and len(rows.margin) == 0:
             raise ValueError(
                 f"{name} was fitted with base_margin, and its scores start from it: pass it here, "

@@ -325,8 +325,9 @@ def _booster(section: Section) -> tuple[Section, np.ndarray | None]:
     if name == "gblinear":
         section["name"].fail("booster='gblinear' has no trees, and sklboost has nothing but trees")
     section["name"].text(("gbtree", "dart"))
-    if name == "gbtree":
-        return section["model"], None
+    if name == "gbtree":  # dart's, too, since XGBoost 3.4
+        weights = section["model"].get("weight_drop")
+        return section["model"], None if weights is None else weights.numbers(limits=_WEIGHTS)
     return section["gbtree"]["model"], section["weight_drop"].numbers(limits=_WEIGHTS)
 
 

@@ -90,7 +90,10 @@ def documents():
     ]
     models = [KINDS[name].fit() for name in names]
     models += [refitted(), chosen(), of_a_cluster(), with_strata(), of_distributions()]
-    return [json.loads(file_of(model, "json")) for model in models]
+    files = [file_of(model, "json") for model in models]
+    with pytest.warns(UserWarning, match="left out of the model file: objective"):
+        files.append(file_of(KINDS["loss in Python"].fit(), "json", format="auto"))
+    return [*map(json.loads, files)]
 
 
 def test_the_page_has_all_keys_and_no_others(documents):
