@@ -122,9 +122,10 @@ class XGBRankerLite(RankerParameters, BaseBooster):
             Their `base_margin`.
         base_margin : array-like of shape (n_samples,), optional
             Raw scores that training starts from. Prediction needs its own.
-        init_model : estimator, optional
-            A fitted ranker. Its trees come first, `n_estimators` rounds are added to them.
-        xgb_model : estimator, optional
+        init_model : estimator, str, path-like, file object, bytes or Booster, optional
+            A fitted ranker, the file of one, or a ranker of XGBoost's. Its trees come first,
+            `n_estimators` rounds are added to them.
+        xgb_model : the same, optional
             XGBoost's name for `init_model`.
         verbose : bool or int, optional
             As the parameter, for this fit only. None: the parameter's value.
