@@ -134,7 +134,7 @@ def from_lightgbm(model: Any) -> XGBRegressorLite | XGBClassifierLite:
     -------
     XGBRegressorLite or XGBClassifierLite
         Predicts what the model predicts, with the rounds up to its best one if that is known.
-        Labels are those of an LGBMClassifier; of other models 0, 1, and so on.
+        Labels are as of an LGBMClassifier; of other models 0, 1, and so on.
 
     Raises
     ------
@@ -170,7 +170,7 @@ def from_lightgbm(model: Any) -> XGBRegressorLite | XGBClassifierLite:
 def from_xgboost(model: Any) -> XGBRegressorLite | XGBClassifierLite:
     """Return a fitted estimator with the trees of a model of XGBoost's.
 
-    Its predictions are those of XGBoost's estimators, to the rounding of their float32 sums, and
+    It predicts what XGBoost's estimators predict, to the rounding of their float32 sums, and
     everything that estimators here do works on it: SHAP values, derivations, the page, plots.
 
     Parameters
@@ -197,8 +197,8 @@ XGBSurvivalLite
 
     Notes
     -----
-    After early stopping the rounds up to the best one are kept, those that XGBoost's estimators
-    predict with. Several quantiles are put in order, which XGBoost does not do. Parameters are
+    After early stopping the rounds up to the best one are kept, with which XGBoost's estimators
+    predict. Several quantiles are put in order, which XGBoost does not do. Parameters are
     those of an estimator of XGBoost's; of a booster or a file, as far as the trees show them.
 
     Examples

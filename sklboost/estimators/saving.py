@@ -11,7 +11,7 @@ import sklearn.exceptions
 from sklboost.estimators.input.user_warnings import warn_user
 from sklboost.estimators.predict.fitted_model import HasFittedModel
 
-# What the state of an estimator has beside its parameters.
+# What the state of an estimator has besides its parameters.
 _FIT, _VERSION = "_fit", "_sklboost_version"
 
 
@@ -221,7 +221,7 @@ class SavingMixin(HasFittedModel):
         -------
         estimator
             A new one if called on the class; else the estimator itself, whose parameters and fit
-            are replaced by those of the file.
+            are replaced by the file's.
 
         Raises
         ------

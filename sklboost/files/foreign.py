@@ -72,7 +72,7 @@ class ForeignTree(NamedTuple):
     categories: dict[int, np.ndarray] = {}  # noqa: RUF012, never modified
     linear: dict[int, tuple[list[int], list[float]]] = {}  # noqa: RUF012
     shifts: dict[int, float] = {}  # noqa: RUF012
-    # of this tree: leaf values are leaf weights times it. None: that of all trees.
+    # of this tree: leaf values are leaf weights times it. None: as of all trees.
     learning_rate: float | None = None
 
 
@@ -261,7 +261,7 @@ def with_gradients(tree: ForeignTree, reg_lambda: float) -> ForeignTree:
     """Return the tree with the sums of gradients from which its leaf values follow.
 
     Leaf weights are ``-G / (H + lambda)`` unless other parameters changed them, so G follows from
-    the weights and H. It is kept only if the gains computed from G and H are those of the library;
+    the weights and H. It is kept only if G and H give the gains of the library;
     then these gains and the values of inner nodes replace the library's, which may be rounded.
     Else the tree is returned as it is.
 

@@ -111,7 +111,7 @@ def _read_tree(predictor: Any, columns: np.ndarray, parameters: dict[str, Any]) 
 
 
 def _encodings(estimator: Any, is_category: np.ndarray) -> tuple[Encoding, ...]:
-    """Return the encodings of all features; codes are those of scikit-learn's OrdinalEncoder."""
+    """Return the encodings of all features; codes are as of scikit-learn's OrdinalEncoder."""
     encodings = [Encoding()] * len(is_category)
     lists = estimator._preprocessor.named_transformers_["encoder"].categories_
     is_declared = not isinstance(estimator.categorical_features, str)  # "from_dtype"

@@ -410,16 +410,20 @@ def encode_categories(
 
 def _of_pandas(lists: Section, features: list[int], infos: list[str]) -> dict[int, Categories]:
     """Return the categories of the features that were pandas columns of categories."""
-    # those of one value may be categories, too
+    # a column of one value may be a category, too
     constant = [i for i, info in enumerate(infos) if info == "none" and i not in features]
     sections, n_more = list(lists), len(lists) - len(features)
     if n_more == 0:
         return {i: _of_list(values) for i, values in zip(features, sections, strict=True)}
     choices = itertools.combinations(constant, n_more) if n_more >= 0 else ()
     fitting: dict[tuple[int, ...], list[int]] = {}
+    digits = [re.findall(r"\d+", info) if not info.startswith("[") else [] for info in infos]
+    header_codes = [[code for code in codes if len(code) < _MOST_DIGITS] for codes in digits]
     for chosen in itertools.islice(choices, _MOST_CHOICES):
         columns = sorted([*features, *chosen])
-        if all(_fits(infos[i], values) for i, values in zip(columns, sections, strict=True)):
+        # each list must have all codes that the header lists for its feature
+        pairs = zip(columns, sections, strict=True)
+        if all(int(code) < len(values) for i, values in pairs for code in header_codes[i]):
             # constant ones are split nowhere: what matters is which list the others have
             fitting[tuple(i for i, column in enumerate(columns) if column not in chosen)] = columns
     if len(fitting) == 1:
@@ -430,12 +434,6 @@ def _of_pandas(lists: Section, features: list[int], infos: list[str]) -> dict[in
         "and the file does not say which are which: train with the codes of ordered categories, "
         "without integers that are declared as categories, and without columns of one value"
     )
-
-
-def _fits(info: str, values: Section) -> bool:
-    """Whether a list of categories has all codes that the header lists for a feature."""
-    codes = re.findall(r"\d+", info) if not info.startswith("[") else []
-    return all(int(code) < len(values) for code in codes if len(code) < _MOST_DIGITS)
 
 
 def _of_list(values: Section) -> Categories:
@@ -458,7 +456,7 @@ def _codes_by_feature(trees: list[ForeignTree]) -> dict[int, list[np.ndarray]]:
 def _of_integers(
     feature: int, of_splits: list[np.ndarray], info: str, header: Section
 ) -> Categories:
-    """Return the categories of a feature of integers: those of its splits and of the header."""
+    """Return the categories of a feature of integers, of its splits and of the header."""
     place = Section(None, f"{header.place}.feature_infos")
     try:
         known = [int(word) for word in info.split(":") if info != "none"]
@@ -511,7 +509,7 @@ _MOST_LEAVES = 2**30
 
 
 def read_trees(sections: Sequence[Section], n_features: int) -> tuple[list[ForeignTree], float]:
-    """Return the trees, and which value is missing beside NaN (NaN: none).
+    """Return the trees, and which value is missing besides NaN (NaN: none).
 
     Values are LightGBM's, categories its integers, and sums of gradients NaN.
 
@@ -623,7 +621,7 @@ def _read_categories(
 def _read_linear(
     section: Section, n_leaves: int, n_features: int
 ) -> tuple[dict[int, tuple[list[int], list[float]]], dict[int, float]]:
-    """Return the terms of linear leaves, and what is added to their values beside these."""
+    """Return the terms of linear leaves, and what is added to their values besides."""
     is_linear = section.get("is_linear")
     if is_linear is None or is_linear.integers(0, 1, 1)[0] == 0:
         return {}, {}

@@ -41,7 +41,7 @@ _LIMITS: dict[str, tuple[Any, Any]] = {
     "max_delta_step": (0.0, np.inf),
     "num_parallel_tree": (1, _MOST),
 }
-# Of those that older files do not have.
+# Of settings that older files do not have.
 _DEFAULTS = {"min_child_samples": 0}
 
 
@@ -146,7 +146,7 @@ def _checked_sums(section: Section, name: str, counts: np.ndarray, n_outputs: in
 
 
 def _checked_categories(section: Section, n_categories: np.ndarray) -> dict[str, np.ndarray]:
-    """Return the sets of categories of splits; `n_categories` are those of their features."""
+    """Return the sets of categories of splits; `n_categories` is given by feature."""
     n_codes = section["n_codes"].integers(0, _MOST, len(n_categories))
     codes = section["codes"].integers(0, _MOST, int(n_codes.sum()))
     split_of = np.repeat(np.arange(len(n_codes)), n_codes)
@@ -162,7 +162,7 @@ def _checked_outputs(section: Section, document: dict[str, Any], n_outputs: int)
     counts, of_nodes = document["n_nodes"], document["value"]
     values = section["value"].numbers(len(of_nodes) * n_outputs, limits=SCORES)
     if (values[::n_outputs] != of_nodes).any():
-        section["value"].fail("those of the first output must be the values of the nodes")
+        section["value"].fail("values of the first output must be the values of the nodes")
     sums = {name: _checked_sums(section, name, counts, n_outputs) for name in SUMS_OF_OUTPUTS}
     return {"n_outputs": n_outputs, "value": values, **sums}
 
@@ -217,7 +217,7 @@ def _check_pruned(section: Section, trees: Trees, grown: Trees) -> None:
     grown_left = grown.nodes["left"]
     grown_roots = np.repeat(grown.starts[:-1], np.diff(grown.starts))
     grown_children = np.where(grown_left < 0, -1, grown_left + grown_roots).tolist()
-    # of each node the place among those before pruning; parents come before their children
+    # of each node the place among the nodes before pruning; parents come before their children
     places = np.zeros(len(trees.nodes), dtype=np.int64).tolist()
     for root, place in zip(trees.starts[:-1].tolist(), grown.starts[:-1].tolist(), strict=True):
         places[root] = place

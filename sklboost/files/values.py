@@ -115,7 +115,7 @@ def read_value(section: Section) -> Any:
     if isinstance(value, np.ndarray):
         return value.tolist()
     if isinstance(value, list):
-        # in its place: no second list for each of those in the file
+        # in its place: no second list for each list in the file
         value[:] = map(read_value, section)
         return value
     if not isinstance(value, dict):
@@ -194,7 +194,7 @@ def read_array(section: Section) -> np.ndarray:  # noqa: C901, one dtype after t
 
 
 def read_dtype(section: Section) -> np.dtype:
-    """Return a dtype, one of those that arrays in files have."""
+    """Return the dtype of an array in a file."""
     text = section.text()
     is_known = any(pattern.fullmatch(text) for pattern in (_NUMERIC, _TIMES, _TEXT))
     if text != "|O" and not is_known:

@@ -171,7 +171,7 @@ def _check_version(section: Section) -> None:
     version = section["format_version"].integer(1, _MOST)
     if version > FORMAT_VERSION:
         section.fail(
-            f"the file has format version {version}, and sklboost {__version__} reads those up to "
+            f"the file has format version {version}, and sklboost {__version__} reads files up to "
             f"{FORMAT_VERSION}: install a newer sklboost"
         )
 

@@ -36,7 +36,7 @@ from sklboost.objectives.registry import is_built_in
 def model_info(fitted: FittedModel) -> ModelInfo:
     """Return what the features and raw scores of a fitted estimator mean.
 
-    Parameters are read off the model: those of the estimator may have changed since.
+    Parameters are read off the model: the estimator's may have changed since.
     """
     model, loss, targets = fitted.model, fitted.loss, fitted.targets
     settings = model.params_of(0)
@@ -143,7 +143,7 @@ def make_estimator(
 
 
 def _allowed(kind: Any, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the parameters without those of the training alone that our rules do not allow."""
+    """Return the parameters without what only training reads and our rules do not allow."""
     allowed = {}
     for name, value in given.items():
         if name not in kind._get_param_names():
@@ -176,7 +176,7 @@ def estimator_of_lightgbm(theirs: Any, kind_of: Callable[[str], type]) -> Any:
     # known by their methods, so that lightgbm need not be installed
     booster = theirs.booster_ if hasattr(theirs, "booster_") else theirs
     if hasattr(booster, "model_to_string"):
-        # the rounds that it predicts with: those up to the best one, if that is known
+        # the rounds that it predicts with: up to the best one, if that is known
         data, name = booster.model_to_string().encode("utf-8"), f"the {type(theirs).__name__}"
     elif isinstance(theirs, str) and theirs.startswith("tree\n"):
         data, name = theirs.encode("utf-8"), "the text model"
@@ -188,7 +188,7 @@ def estimator_of_lightgbm(theirs: Any, kind_of: Callable[[str], type]) -> Any:
         if len(classes) != len(info.classes):
             raise ModelFileError(
                 f"{name}: trained on {len(classes)} class(es), with {len(info.classes)} in its "
-                "objective: its probabilities are not those of classes"
+                "objective: it has no probabilities of classes"
             )
         info = info._replace(classes=classes)
     taken = {}
@@ -206,7 +206,7 @@ def estimator_of_lightgbm(theirs: Any, kind_of: Callable[[str], type]) -> Any:
     )
 
 
-# Those that mean the same in both libraries, and only training reads, or nothing in the model says.
+# They mean the same in both libraries, and only training reads them, or nothing in the model says.
 _PARAMETERS = (
     *("learning_rate", "reg_lambda", "reg_alpha", "gamma", "min_child_weight", "max_delta_step"),
     *("max_depth", "max_leaves", "max_bin", "grow_policy", "subsample", "sampling_method"),

@@ -127,7 +127,7 @@ _REFUSED = {
 
 
 class Known(NamedTuple):
-    """What is known of a model beside its document."""
+    """What is known of a model besides its document."""
 
     is_classifier: bool | None = None  # None: the objective says it
     missing: float = np.nan
@@ -144,7 +144,7 @@ def read_model(
 ) -> tuple[list[ForeignTree], list[str], ModelInfo]:
     """Return the trees, their places, and what they mean.
 
-    Only rounds up to ``best_iteration`` are kept, those that XGBoost's estimators predict with.
+    Only rounds up to ``best_iteration`` are kept, with which XGBoost's estimators predict.
 
     Raises
     ------
@@ -163,6 +163,8 @@ def read_model(
     n_outputs = max(n_classes, n_targets, 1)
     if task == "binary" and n_outputs > 1:
         task = "multilabel"
+    # labels of a classifier are 0, 1, and so on
+    n_labels = {"binary": 2, "multiclass": n_outputs, "multilabel": n_outputs}.get(task, 0)
     if (task == "multiclass") != (n_classes > 1):
         shapes["num_class"].fail(f"{n_classes} classes, but the objective is {objective!r}")
     if task in ("ranking", "survival") and n_outputs > 1:
@@ -197,7 +199,7 @@ def read_model(
         encodings=_encodings(
             booster, learner.get("feature_types"), [tree for tree, _ in trees], n_features
         ),
-        classes=_classes(task, n_outputs),
+        classes=np.arange(n_labels) if n_labels > 0 else None,
         missing=known.missing,
         parameters=parameters,
         best_iteration=best,
@@ -284,20 +286,14 @@ def _base_score(section: Section, objective: str, n_outputs: int) -> np.ndarray:
     if objective in LOG_ODDS and ((scores <= 0.0) | (scores >= 1.0)).any():
         only = [score for score in scores if score in (0.0, 1.0)]
         section.fail(
-            f"{only[0]:g} is that of a training on the single class {only[0]:g}: its raw scores "
-            "are infinite; train on rows of both classes"
+            f"{only[0]:g} comes of a training on the single class {only[0]:g}: its raw scores are "
+            "infinite; train on rows of both classes"
             if only
             else "must be between 0 and 1"
         )
     if objective in LOG:
         return np.log(scores)
     return np.log(scores) - np.log1p(-scores) if objective in LOG_ODDS else scores
-
-
-def _classes(task: str, n_outputs: int) -> np.ndarray | None:
-    if task == "regression":
-        return None
-    return np.arange(2 if task == "binary" else n_outputs)
 
 
 def _encodings(
@@ -336,7 +332,7 @@ def _rounds(
 ) -> tuple[list[tuple[XGBoostTree, float]], int, int | None]:
     """Return trees in our order with their weights, the parallel trees, and the best round.
 
-    In a round XGBoost has all parallel trees of an output, then those of the next; tree t of ours
+    In a round XGBoost has all parallel trees of an output, then all of the next; tree t of ours
     adds to output ``t % n_outputs``.
     """
     sections = list(booster["trees"])
@@ -367,7 +363,7 @@ def _rounds(
     for number in order.ravel().tolist():
         size = sections[number]["tree_param"]["size_leaf_vector"]
         if max(_count(size), 1) != n_leaf_outputs:
-            size.fail(f"must be {n_leaf_outputs}, as that of the first tree")
+            size.fail(f"must be {n_leaf_outputs}, as in the first tree")
         trees.append((read_tree(sections[number], n_leaf_outputs), float(factors[number])))
     return trees, n_parallel, best_round
 
@@ -376,7 +372,7 @@ def _rounds(
 
 
 def read_tree(section: Section, n_outputs: int) -> XGBoostTree:
-    """Return a tree of the file; `n_outputs` is that of its leaves."""
+    """Return a tree of the file; its leaves have `n_outputs` values."""
     left = section["left_children"].integers(-1, _MOST)
     n_nodes = len(left)
     if not 0 < n_nodes <= _MOST_NODES:
@@ -479,7 +475,7 @@ def find_settings(
     ----------
     trees : sequence of XGBoostTree
     candidates : sequence of tuple of float
-        Pairs of η and λ that may be those of the training.
+        Pairs of η and λ that the training may have had.
     """
     splits = [_equations(tree) for tree in trees[:_MOST_TREES]]
     terms = np.concatenate(splits, axis=1)
@@ -495,7 +491,7 @@ def _equations(tree: XGBoostTree) -> np.ndarray:
     """
     is_leaf = tree.left < 0
     parents = np.flatnonzero(~is_leaf)
-    # links are checked later; those that lead nowhere say nothing
+    # links are checked later; links that lead nowhere say nothing
     parents = parents[np.maximum(tree.left, tree.right)[parents] < len(is_leaf)]
     parents = parents[tree.right[parents] >= 0]
     rows = []

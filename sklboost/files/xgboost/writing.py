@@ -26,8 +26,8 @@ _KINDS = {"regression": "regressor", "ranking": "ranker", "survival": "regressor
 def learner_document(model: Model, info: ModelInfo) -> dict[str, Any]:
     """Return the keys ``learner`` and ``version`` of XGBoost's model files.
 
-    XGBoost then predicts the same for every float32 row, but for the rounding of its sums, which
-    are float32. Thresholds are rounded up to float32; dart's trees have their weights in their
+    XGBoost then predicts the same for every float32 row, to the rounding of its sums, which are
+    float32. Thresholds are rounded up to float32; dart's trees have their weights in their
     leaves. The version is 2.1, unless the model needs what came later.
 
     Raises
@@ -42,10 +42,17 @@ def learner_document(model: Model, info: ModelInfo) -> dict[str, Any]:
     text = ",".join(f"{score:.9g}" for score in base_score[: 1 if is_old else None])
     categories = write_categories(info.encodings)
     is_old = is_old and categories is None
+    kind = _KINDS.get(info.task, "classifier")
+    attributes = {"scikit_learn": json.dumps({"_estimator_type": kind})}
+    if info.best_iteration == model.n_rounds - 1:
+        attributes["best_iteration"] = str(info.best_iteration)
+    types = ["float"] * info.n_features if info.feature_names is not None else []
+    if info.encodings is not None:
+        types = ["c" if encoding.kind == "category" else "float" for encoding in info.encodings]
     learner = {
-        "attributes": _attributes(model, info),
+        "attributes": attributes,
         "feature_names": info.feature_names or [],
-        "feature_types": _feature_types(info),
+        "feature_types": types,
         "gradient_booster": {
             "model": _trees(model, info, rest, sign, categories),
             "name": "gbtree",
@@ -119,20 +126,6 @@ def _base_score(info: ModelInfo) -> tuple[np.ndarray, np.ndarray]:
     return score, raw - score
 
 
-def _attributes(model: Model, info: ModelInfo) -> dict[str, str]:
-    kind = _KINDS.get(info.task, "classifier")
-    attributes = {"scikit_learn": json.dumps({"_estimator_type": kind})}
-    if info.best_iteration == model.n_rounds - 1:
-        attributes["best_iteration"] = str(info.best_iteration)
-    return attributes
-
-
-def _feature_types(info: ModelInfo) -> list[str]:
-    if info.encodings is None:
-        return ["float"] * info.n_features if info.feature_names is not None else []
-    return ["c" if encoding.kind == "category" else "float" for encoding in info.encodings]
-
-
 def _objective(model: Model, info: ModelInfo) -> dict[str, Any]:
     name, shared = info.objective, SHARED[info.task][info.objective]
     if not shared.section:
@@ -155,7 +148,7 @@ def _trees(
     settings = model.params_of(0)
     n_parallel, per_round = settings.num_parallel_tree, model.trees_per_round
     n_groups = per_round // n_parallel
-    # XGBoost has all parallel trees of an output, then those of the next
+    # XGBoost has all parallel trees of an output, then all of the next
     order = np.arange(model.n_trees).reshape(-1, n_parallel, n_groups).swapaxes(1, 2).ravel()
     added = rest.reshape(n_groups, -1)  # a row for each tree of the first n_groups
     trees = []
@@ -175,11 +168,11 @@ def _trees(
 
 
 class TreeWriter:
-    """Makes XGBoost's trees of those of a model.
+    """Makes XGBoost's trees of a model's trees.
 
-    XGBoost sends the listed categories right, and all others left, also those that no row of the
-    training has. Here these go where missing values go; so the categories that are listed there
-    are those of the other side.
+    XGBoost sends the listed categories right, and all others left, also categories that no row of
+    the training has. Here these go where missing values go; so XGBoost is given the categories of
+    the other side.
     """
 
     def __init__(self, model: Model, encodings: tuple[Encoding, ...] | None, sign: float):
@@ -198,7 +191,7 @@ class TreeWriter:
         start, stop = self.model.tree_starts[tree : tree + 2]
         nodes = self.model.nodes[start:stop].view(np.recarray)
         listed, swapped = self._categories(start, nodes)
-        # the right child has to be the one after the left: those that change sides change places
+        # the right child has to be the one after the left: children that change sides change places
         order, moved = np.arange(len(nodes)), nodes.left[swapped]
         order[moved], order[moved + 1] = moved + 1, moved
         nodes, swapped = nodes[order].view(np.recarray), swapped[order]
@@ -299,7 +292,12 @@ def write_categories(encodings: tuple[Encoding, ...] | None) -> dict[str, Any] |
     if all(values is None for values in columns):
         return None
     entries = [_entry(values) for values in columns]
-    orders = [_order(values) for values in columns if values is not None]
+    # the places of the values of each feature in increasing order
+    orders = [
+        np.array(sorted(range(len(values)), key=values.__getitem__))
+        for values in columns
+        if values is not None
+    ]
     sizes = [0 if values is None else len(values) for values in columns]
     return {
         "enc": entries,
@@ -356,8 +354,3 @@ def _entry(values: list[Any] | None) -> dict[str, Any]:
         "offsets": np.append(0, np.cumsum([len(word) for word in words])).astype(np.int32),
         "values": np.frombuffer(b"".join(words), dtype=np.int8),
     }
-
-
-def _order(values: list[Any]) -> np.ndarray:
-    """Return the places of values in increasing order."""
-    return np.array(sorted(range(len(values)), key=values.__getitem__))

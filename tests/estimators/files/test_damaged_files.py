@@ -113,7 +113,7 @@ _OF_TREES = [
     # vector trees
     ("vector trees", S + "multi_output", [0], "no whole number of rounds of 3"),
     ("vector trees", T + "outputs/n_outputs", 2, "n_outputs: must be an integer from 3 to 3"),
-    ("vector trees", T + "outputs/value", _first(0.5), "value: those of the first output must be"),
+    ("vector trees", T + "outputs/value", _first(0.5), "value: values of the first output must"),
     ("vector trees", T + "outputs/value", [0.0], "value: must have 42 elements"),
     ("vector trees", T + "outputs/hessian", [-1.0] * 42, "hessian: a sum is negative"),
     ("vector trees", T + "outputs/gradient", ["-Infinity"] * 42, "gradient: a sum is infinite"),
