@@ -167,7 +167,7 @@ def from_lightgbm(model: Any) -> XGBRegressorLite | XGBClassifierLite:
 
 
 @np.errstate(all="ignore")
-def from_xgboost(model: Any) -> XGBRegressorLite | XGBClassifierLite:
+def from_xgboost(model: Any) -> Any:
     """Return a fitted estimator with the trees of a model of XGBoost's.
 
     It predicts as XGBoost's estimators do, to the rounding of their float32 sums, and

@@ -24,15 +24,15 @@ from sklboost.objectives.blocks import (
     limited,
     users_block,
 )
-from sklboost.objectives.domains import IDENTITY, LINKS, LOG_ODDS, SOFTMAX
+from sklboost.objectives.domains import LINKS, LOG_ODDS, SOFTMAX
 from sklboost.objectives.loss import Loss, RowLoss, by_rows
 
-# Of the raw scores of a function: as for the default objective of the task.
-_LINKS = {
-    "regression": IDENTITY,
-    "binary": LOG_ODDS,
-    "multilabel": LOG_ODDS,
-    "multiclass": SOFTMAX,
+# What a user's loss may have by itself; a function has the first, as the default objective has it.
+LINKS_OF_TASKS: dict[str, tuple[str, ...]] = {
+    "regression": LINKS,
+    "binary": (LOG_ODDS,),
+    "multilabel": (LOG_ODDS,),
+    "multiclass": (SOFTMAX,),
 }
 _RULES = {
     "gradient": "gradients must be finite numbers: look for a logarithm of 0 or a division by it",
@@ -70,7 +70,7 @@ class FunctionLoss(Loss):
         self.function = function
         self.name = name_of(function)
         self.n_outputs = n_outputs
-        self.link = _LINKS[task]
+        self.link = LINKS_OF_TASKS[task][0]
         self.takes_weight = _takes_weight(self.name, function)
         may_be_of_rows = task != "multiclass" and not self.takes_weight
         if may_be_of_rows and is_compiled_by_user(function) and returns_two_numbers(function):
@@ -135,7 +135,7 @@ def check_loss_fits(loss: Loss, task: str, n_outputs: int) -> None:
         )
     method = "probabilities" if task in ("binary", "multiclass") else "predictions"
     has_method = getattr(type(loss), method) is not getattr(Loss, method)
-    links = links_of(task)[:-1]
+    links = LINKS_OF_TASKS[task]
     if has_method and loss.link != "other":
         raise ValueError(
             f"objective={loss.name} has a method {method} of its own and link={loss.link!r}, by "
@@ -146,11 +146,6 @@ def check_loss_fits(loss: Loss, task: str, n_outputs: int) -> None:
             f"objective={loss.name} has link={loss.link!r}: set it to "
             f"{' or '.join(map(repr, links))}, or write a method {method}(raw_score)"
         )
-
-
-def links_of(task: str) -> tuple[str, ...]:
-    """Return the links that a user's loss may have for a task; the last is "other"."""
-    return (*(LINKS if task == "regression" else (_LINKS[task],)), "other")
 
 
 class StoredLoss(Loss):

@@ -29,7 +29,12 @@ from sklboost.files.values import (
     read_value,
     value_document,
 )
-from sklboost.objectives.custom import StoredLoss, StoredScores, links_of
+from sklboost.objectives.custom import (
+    LINKS_OF_TASKS,
+    StoredLoss,
+    StoredScores,
+    check_loss_fits,
+)
 from sklboost.objectives.loss import Loss, RowLoss
 from sklboost.objectives.registry import DISTRIBUTIONS, OBJECTIVES, is_built_in, make_loss
 from sklboost.tree.predict.assembly import assemble_model
@@ -489,12 +494,7 @@ def read_loss(section: Section, targets: Targets, n_outputs: int) -> Loss:
     """Return the loss of a section; there are `n_outputs` raw scores per row."""
     name, given = section["objective"].text(), section["parameters"]
     if (own := section.get("own")) is not None:
-        names = [output.text() for output in own["output_names"]]
-        if len(names) not in (0, n_outputs):
-            own["output_names"].fail(f"must have {n_outputs} elements, and has {len(names)}")
-        link = own["link"].text(links_of(targets.task))
-        kind = StoredScores if link == "other" else StoredLoss
-        return kind(name, link, n_outputs, own["numbers"].numbers(), tuple(names))
+        return _read_own_loss(own, name, targets, n_outputs)
     parameters = {key: read_value(value) for key, value in given.items()}
     lists = {
         key: given[key].numbers().tolist()
@@ -522,6 +522,23 @@ def read_loss(section: Section, targets: Targets, n_outputs: int) -> Loss:
         section.fail(f"there is no objective {name!r} with {sorted(parameters)} for these targets")
     if loss.n_outputs != n_outputs:
         section.fail(f"{name!r} has {loss.n_outputs} raw scores per row, the file {n_outputs}")
+    return loss
+
+
+def _read_own_loss(section: Section, name: str, targets: Targets, n_outputs: int) -> Loss:
+    """Return what a section says of a loss that the user wrote."""
+    if isinstance(targets, DistributionTargets) or targets.task not in LINKS_OF_TASKS:
+        section.fail("for these targets there are no losses of the user's")
+    names = [output.text() for output in section["output_names"]]
+    if len(names) not in (0, n_outputs):
+        section["output_names"].fail(f"must have {n_outputs} elements, and has {len(names)}")
+    link = section["link"].text((*LINKS_OF_TASKS[targets.task], "other"))
+    kind = StoredScores if link == "other" else StoredLoss
+    loss = kind(name, link, n_outputs, section["numbers"].numbers(), tuple(names))
+    try:
+        check_loss_fits(loss, targets.task, targets.size)
+    except ValueError as error:
+        section.fail(str(error))
     return loss
 
 

@@ -14,13 +14,13 @@ import pytest
 from sklboost import ModelFileError, XGBRegressorLite, load_model
 from sklboost.estimators.files import documents
 from sklboost.files.documents import write_json, write_ubjson
-from tests.files.golden_models import MODELS, X
+from tests.files.golden_models import ALL, X
 
 
 @functools.cache
 def _text(name):
     file = io.BytesIO()
-    MODELS[name]().save_model(file, format="sklboost", raw_format="json")
+    ALL[name]().save_model(file, format="sklboost", raw_format="json")
     return file.getvalue()
 
 
@@ -58,6 +58,10 @@ def _first(value):
 
 def _last(value):
     return lambda values: [*values[:-1], value]
+
+
+def _own(link, names=()):
+    return {"link": link, "numbers": [0.0], "output_names": [*names]}
 
 
 T = "model/trees/"
@@ -215,6 +219,11 @@ _OF_THE_REST = [
     ("regression", "loss/objective", "os.system", "there is no objective 'os.system'"),
     ("regression", "loss/parameters", {"huber_slope": [1.0]}, "there is no objective"),
     ("quantiles", "loss/parameters", {}, "there is no objective 'reg:quantileerror'"),
+    ("regression", "loss/own", _own("odds"), "own.link: must be one of 'identity', 'log'"),
+    ("two classes", "loss/own", _own("log"), "own.link: must be one of 'logit', 'other'"),
+    ("several targets", "loss/own", _own("log", ["a"]), "output_names: must have 3 elements"),
+    ("survival, cox", "loss/own", _own("log"), "own: for these targets there are no losses of the"),
+    ("distribution, normal", "loss/own", _own("log"), "own: for these targets there are no losses"),
     ("quantiles", "loss/parameters/quantile_alpha", [0.2, 0.5, 1.5], "quantile_alpha=1.5: it must"),
     ("quantiles", "loss/parameters/quantile_alpha", [0.2] * 10**5, "100000 values for each of 2"),
     # scores
@@ -318,7 +327,7 @@ def test_empty_sets_of_categories_send_all_right():
 def test_more_features_than_a_file_says(monkeypatch):
     monkeypatch.setattr(documents, "_MOST_FEATURES", 2)
     with pytest.raises(ValueError, match=r"the model has 3 features.*pickle"):
-        MODELS["regression"]().save_model(io.BytesIO(), format="sklboost", raw_format="json")
+        ALL["regression"]().save_model(io.BytesIO(), format="sklboost", raw_format="json")
 
 
 # --- after loading
