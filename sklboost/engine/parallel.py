@@ -42,6 +42,12 @@ def default_n_threads() -> int:
     return max(1, min(limits))
 
 
+def is_main_thread() -> bool:
+    """Whether this is the main thread of a process that no pool has started for its work."""
+    is_main = threading.current_thread() is threading.main_thread()
+    return is_main and current_process().name == "MainProcess"
+
+
 def is_joblib_task() -> bool:
     """Whether this thread works on a task of joblib, in a worker thread or a worker process."""
     if _is_dask_task():

@@ -5,14 +5,13 @@ It is shown whether or not logging is configured, and no setting of logging is c
 
 import logging
 import math
-import multiprocessing
 import sys
-import threading
 from datetime import timedelta
 from time import monotonic
 from typing import Any
 
 from sklboost.boosting.callbacks import EvalsLog, TrainingCallback, TrainingState
+from sklboost.engine.parallel import is_main_thread
 
 _LOGGER = logging.getLogger("sklboost")
 
@@ -212,10 +211,8 @@ class SearchProgress(TrainingCallback):
 
 def is_watched() -> bool:
     """Whether somebody looks at what this thread shows: in a terminal or a notebook, no worker."""
-    is_main = threading.current_thread() is threading.main_thread()
-    is_main = is_main and multiprocessing.current_process().name == "MainProcess"
     is_terminal = sys.stderr is not None and sys.stderr.isatty()
-    return is_main and (is_terminal or "ipykernel" in sys.modules)
+    return is_main_thread() and (is_terminal or "ipykernel" in sys.modules)
 
 
 class RoundLines(TrainingCallback):

@@ -589,7 +589,9 @@ def test_the_choice_is_kept_in_files_and_pickles():
 def test_verbose_shows_each_choice(caplog):
     X, y = data_of(XGBRegressorLite)
     model = XGBRegressorLite(**QUICK, verbose=2).fit(X, y)
-    head, *shown = [record.getMessage() for record in caplog.records]
+    texts = [record.getMessage() for record in caplog.records]
+    # how far it is, which a fast machine does not tell
+    head, *shown = [text for text in texts if not text.startswith("choosing parameters: ")]
     assert head == "6 settings to compare, with 5 training(s) each"
     assert [line.split("=")[0] for line in shown[:5]] == [
         *("extra_trees", "max_depth", "min_child_weight", "colsample_bylevel", "learning_rate"),
