@@ -83,7 +83,7 @@ def train(task: FitTask) -> dict[str, Any]:
             task.targets.unweigh(task.rows.y, task.rows.weight),
             len(task.rows.y),
             (float(model.nodes.cover.max()), float(least)),
-            parameters.min_child_samples,  # type: ignore[arg-type]
+            parameters.min_child_samples or 0,
         )
     trained = trained_model_of(task, model)
     is_refitted = model is not stopped
