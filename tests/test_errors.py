@@ -71,7 +71,7 @@ OUT_OF_RANGE = [
     ("ccp_alpha", -1, "finite number >= 0"),
     ("path_smooth", -1.0, "a finite number >= 0"),
     *[("linear_lambda", value, "a finite number >= 0") for value in (-1.0, NAN)],
-    *[("categorical_features", value, "None, 'from_dtype'") for value in ("auto", [[0]])],
+    *[("categorical_features", value, "None, 'from_dtype', 'auto'") for value in ("all", [[0]])],
     ("unknown_category", "new", "one of 'missing', 'error'"),
     ("missing", "?", "a number, or NaN"),
     ("huber_slope", 0, "a .*number"),

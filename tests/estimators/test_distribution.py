@@ -209,7 +209,7 @@ def test_parameters_without_a_use_are_not_taken(tmp_path):
     losses = {"quantile_alpha", "expectile_alpha", "huber_slope", "fair_c"}
     losses |= {"tweedie_variance_power", "focal_gamma"}
     rounds = {"rate_drop", "skip_drop", "one_drop", "sample_type", "normalize_type"}
-    rounds |= {"validation_fraction", "refit"}
+    rounds |= {"validation_fraction", "refit", "warm_start"}
     of_class, of_regression = {"focal_gamma"}, losses - {"focal_gamma"}
     unused = {
         XGBRegressorLite: of_class,
@@ -286,9 +286,9 @@ def test_continuing_keeps_the_unit_of_the_model():
 def test_files_pickles_and_clones(name, tmp_path):
     model = fitted(name)
     path = tmp_path / "model.json"
-    with pytest.raises(ValueError, match=r"format='sklboost'"):
-        model.save_model(path)
-    model.save_model(path, format="sklboost")
+    with pytest.raises(ValueError, match="XGBoost has no distribution"):
+        model.save_model(path, format="xgboost")
+    model.save_model(path)
     loaded = load_model(path)
     assert type(loaded) is XGBDistributionLite
     for other in (loaded, pickle.loads(pickle.dumps(model))):

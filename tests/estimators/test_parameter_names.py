@@ -55,7 +55,7 @@ WRONG = {
     "predictor": ("gpu_predictor", "there is only the CPU"),
     "feature_types": (["q", "x"], "name categories in 'categorical_features'"),
     "verbosity": ("loud", "'verbose'"),
-    "num_class": ([2], "those of y"),
+    "num_class": ([2], "read from y"),
 }
 
 

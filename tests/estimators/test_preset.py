@@ -566,7 +566,7 @@ def test_what_does_not_go_with_a_preset():
         XGBRegressorLite(**QUICK).fit(X, y, init_model=model)
     with pytest.raises(ValueError, match=r"preset='best': it must be None or 'auto'"):
         XGBRegressorLite(preset="best").fit(X, y)
-    with pytest.raises(ValueError, match="preset='auto': the pruning path is that of a tree of gi"):
+    with pytest.raises(ValueError, match="preset='auto': a pruning path belongs to a tree of gi"):
         XGBRegressorLite(preset="auto").cost_complexity_pruning_path(X, y)
 
 

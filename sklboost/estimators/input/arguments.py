@@ -176,41 +176,29 @@ def check_largest_weight(weight: np.ndarray, name: str) -> None:
         )
 
 
-# A row of two classes has a hessian of at most 1/4.
-_LEAST_HESSIAN = 0.25
-
-
 def warn_of_no_split(
     weight: np.ndarray,  # the user's, float64, shape (n_samples,) or (0,)
     n_rows: int,
     cover: tuple[float, float],  # of all rows, and what both children of a split must have
     min_child_samples: int,
 ) -> None:
-    """Warn if no tree has a split only because weights, or hessians, of the rows are small."""
-    total = float(weight.sum()) if len(weight) > 0 else float(n_rows)
-    of_all, least = cover
-    why = ""
+    """Warn if no tree has a split only because the weights of the rows are small."""
+    if len(weight) == 0:
+        return
+    total, (of_all, least) = float(weight.sum()), cover
     if total < 2 * min_child_samples <= n_rows:
-        why = (
-            f"min_child_samples={min_child_samples} counts each row by its weight, and the sum of "
-            f"sample_weight is {total:g}; multiply the weights so that their mean is 1, or lower "
-            "min_child_samples"
+        warn_user(
+            f"no tree has a split: min_child_samples={min_child_samples} counts each row by its "
+            f"weight, and the sum of sample_weight is {total:g}; multiply the weights so that "
+            "their mean is 1, or lower min_child_samples"
         )
-    elif of_all < 2 * least:
-        need = f"both children need a cover of min_child_weight={least:g}, but that of all rows is"
-        if len(weight) > 0 and of_all * n_rows >= 2 * least * total:
-            why = (
-                f"{need} {of_all:g}, because the sum of sample_weight is {total:g}, its mean "
-                f"{total / n_rows:g}; multiply the weights so that their mean is 1, or lower "
-                "min_child_weight"
-            )
-        elif _LEAST_HESSIAN * n_rows >= 2 * least:
-            why = (
-                f"{need} {of_all:.3g}, the sum of the hessians of this objective, which are small "
-                "where targets are near 0, or nearly all rows of one class; lower min_child_weight"
-            )
-    if why:
-        warn_user(f"no tree has a split: {why}")
+    elif of_all < 2 * least <= of_all * n_rows / total:  # enough if the mean weight were 1
+        warn_user(
+            f"no tree has a split: both children need a cover of min_child_weight={least:g}, but "
+            f"that of all rows is {of_all:g}, because the sum of sample_weight is {total:g}, its "
+            f"mean {total / n_rows:g}; multiply the weights so that their mean is 1, or lower "
+            "min_child_weight"
+        )
 
 
 # --- arguments of fit
