@@ -132,12 +132,8 @@ def test_weights_too_small_for_a_split(noise):
         model(min_child_samples=N_ROWS, min_child_weight=0).fit(X, target, sample_weight=share)
 
 
-def test_hessians_too_small_for_a_split(noise):
+def test_small_hessians_are_no_reason_to_warn(noise):
     X, y, _ = noise
-    with pytest.warns(UserWarning, match=r"no tree .* is 0.998, the sum of the hessians") as caught:
-        XGBClassifierLite(n_estimators=3).fit(X, np.arange(N_ROWS) == 3)
-    assert len(caught) == 1
-    with pytest.warns(UserWarning, match="no tree .* lower min_child_weight"):
-        XGBRegressorLite(n_estimators=3, objective="count:poisson").fit(X, 1e-5 * abs(y))
-    XGBClassifierLite(n_estimators=3).fit(X, np.zeros(N_ROWS))  # there is nothing to tell apart
-    XGBClassifierLite(n_estimators=3).fit(X[:6], np.arange(6) > 2)  # too few rows
+    XGBClassifierLite(n_estimators=3).fit(X, np.arange(N_ROWS) == 3)  # as is usual of rare events
+    XGBRegressorLite(n_estimators=3, objective="count:poisson").fit(X, 1e-5 * abs(y))
+    XGBClassifierLite(n_estimators=3).fit(X, np.zeros(N_ROWS))

@@ -20,6 +20,7 @@ from sklboost.tree.predict.trees import (
     no_trees,
     trees_of,
 )
+from sklboost.tree.predict.walking import not_listed
 
 # --- categories that splits list, as bits ---------------------------------------------------------
 
@@ -53,6 +54,12 @@ def test_exactly_the_listed_categories_go_left(n_categories):
         assert_array_equal(listed_categories(bits, node), np.sort(categories))
         for unknown in (-1, n_categories, n_categories + 200, 2**60):
             assert not is_listed(np.int64(unknown), bits, node)
+        # 64 rows at once, as prediction asks
+        for dtype in (np.float32, np.float64):
+            rows = np.r_[np.nan, n_categories - 1, np.resize(np.r_[categories, asked], 62)]
+            word = int(not_listed(rows.astype(dtype), bits, node))
+            goes_left = [not (word >> row) & 1 for row in range(64)]
+            assert goes_left == np.isin(rows, categories).tolist()
 
 
 @pytest.mark.interpreted

@@ -11,7 +11,7 @@ from sklboost.engine.instructions import WORDS, above, at_least, descend, traili
 from sklboost.engine.model import ALL_ROWS, N_LANDINGS, TOP_DEPTH, Model
 from sklboost.engine.packing import PackedOnce
 from sklboost.engine.structs import aligned_zeros
-from sklboost.tree.predict.category_bits import is_listed
+from sklboost.tree.predict.category_bits import is_among, is_listed
 
 WORD = 64  # rows
 # With fewer rows a word is too empty.
@@ -146,15 +146,30 @@ def has_categories(bits):
     return len(bits.in_use) > 0
 
 
+# Words of a set for each of which all 64 rows are looked at; rows look up larger sets one by one.
+_FEW_WORDS = 3
+
+
 @late("uint64")
 def not_listed(values, bits, node):
     """Return 64 bits; bit i is 1 if the category ``values[i]`` does not go left at a node."""
-    decisions = np.uint64(0)
-    for row in range(WORD):
-        value = values[row]
-        category = np.int64(value) if value == value else np.int64(-1)
-        decisions |= np.uint64(not is_listed(category, bits, node)) << np.uint64(row)
-    return decisions
+    listed = np.uint64(0)
+    first, stop = bits.starts[node], bits.starts[node + 1]
+    if stop - first > _FEW_WORDS:
+        for row in range(WORD):
+            value = values[row]
+            category = np.int64(value) if value == value else np.int64(-1)
+            listed |= np.uint64(is_among(category, bits, node)) << np.uint64(row)
+        return ~listed
+    for index in range(first, stop):
+        word, lowest = bits.words[index], np.int64(bits.numbers[index]) * WORD
+        for row in range(WORD):
+            value = values[row]
+            digit = (np.int64(value) if value == value else np.int64(-1)) - lowest
+            is_of_word = np.uint64((digit >= 0) & (digit < WORD))
+            bit = (word >> np.uint64(digit & (WORD - 1))) & is_of_word
+            listed |= bit << np.uint64(row)
+    return ~listed
 
 
 @kernel
