@@ -136,8 +136,9 @@ def test_a_checkpoint_of_an_interrupted_fit(data, tmp_path, capsys):
 def test_clones_have_callbacks_of_their_own(data):
     recorder = Recorder()
     model = small(callbacks=[recorder])
-    with pytest.warns(UserWarning, match="Recorder in callbacks is a copy, .*best_estimator_"):
+    with pytest.warns(UserWarning, match="Recorder in callbacks is a copy, .*best_est") as caught:
         clone(model).fit(*data)
+    assert [warning.filename for warning in caught] == [__file__]
     with pytest.warns(UserWarning, match="Recorder in callbacks is a copy"):
         search = GridSearchCV(model, {"max_depth": [1, 2]}, cv=2).fit(*data)
     assert recorder.seen == []

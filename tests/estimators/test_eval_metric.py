@@ -325,6 +325,16 @@ def test_a_list_of_triples_is_several_metrics():
     assert stopping.fit(**data).best_score_ == max(stopping.evals_result_["validation_0"]["r2"])
 
 
+def test_triples_of_one_name_are_refused(regression):
+    def twice(y_true, y_pred):
+        return [("bias", 1.0, False), ("bias", 2.0, False)]
+
+    with pytest.raises(
+        ValueError, match="eval_metric has two metrics called 'bias': leave one out"
+    ):
+        regression.resolve(twice)
+
+
 def test_a_function_cannot_disturb_the_training(case):
     def vandal(y_true, y_pred, sample_weight):
         for array in (y_true, y_pred, sample_weight):

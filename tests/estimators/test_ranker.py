@@ -249,6 +249,13 @@ def test_scikit_learn_without_routing_says_what_to_switch_on():
         cross_val_score(ranker(), X, Y, params={"qid": QID}, cv=2)
 
 
+def test_queries_of_validation_rows_are_no_matter_of_routing():
+    for given in (dict(X_val=X, y_val=Y), dict(eval_set=[(X, Y)]), dict(group=[len(Y)])):
+        with pytest.raises(ValueError, match="a ranker needs one of them") as caught:
+            ranker().fit(X, Y, qid=QID, **given)
+        assert "cross_val_score" not in str(caught.value)
+
+
 def test_a_column_of_relevances_warns_as_elsewhere():
     with pytest.warns(DataConversionWarning, match="A column-vector y was passed"):
         model = ranker().fit(X, Y[:, np.newaxis], qid=QID)

@@ -105,6 +105,10 @@ def test_entry_times_and_strata():
         (np.array([[-3.0, 2.0]]), "lower bound.0.=-3: times are finite and >= 0"),
         (np.array([[INF, INF]]), "lower bound.0.=inf: times are finite"),
         (np.array([(True, -1.0)], [("a", "?"), ("b", "f8")]), "0.=-1: times are finite and >= 0"),
+        (
+            pd.DataFrame({"time": TIME, "Censored": EVENT}),
+            r"field 'Censored', and True is an event here: .*event=~y\['Censored'\], time=y",
+        ),
         (np.array([(True, np.nan)], [("a", "?"), ("b", "f8")]), "b of y.0.=nan: times are finite"),
         (np.array([(False, INF)], [("a", "?"), ("b", "f8")]), "b of y.0.=inf: times are finite"),
         (np.array([(True, "x")], [("a", "?"), ("b", "U1")]), "b of y .*(text|dtype)"),

@@ -77,7 +77,7 @@ def resolve_metrics(eval_metric: Any, targets: Targets, loss: Loss, *, start: Ro
         if names.count(name) > 1:
             raise ValueError(
                 f"eval_metric has two metrics called {name!r}: leave one out, or give functions "
-                "a __name__ of their own"
+                "a __name__ of their own, and what they return names of its own"
             )
     return metrics
 
@@ -173,15 +173,15 @@ def _from_function(
 
     first = _first_result(result, name, outputs, start)
     triples = _triples(first)
-    values = {str(key): value for key, value, _ in triples} or {name: first}
-    for key, value in values.items() if not targets.is_constant else ():
+    results = [(str(key), value) for key, value, _ in triples] or [(name, first)]
+    for key, value in results if not targets.is_constant else ():
         _number(key, value)
     # the metrics of a round are given the same predictions: the first one calls the function
     last: dict[str, Any] = {}
 
     def function_of(own: str) -> Function:
         def function(y: np.ndarray, prediction: np.ndarray, weight: np.ndarray) -> float:
-            if own == next(iter(values)) or last.get("prediction") is not prediction:
+            if own == results[0][0] or last.get("prediction") is not prediction:
                 last.update(prediction=prediction, found=result(y, prediction, weight))
             found = last["found"]
             by_name = {str(key): value for key, value, _ in _triples(found)}
@@ -192,7 +192,7 @@ def _from_function(
     directions = [bool(triple[2]) for triple in triples] or [name.endswith("_score")]
     return [
         Metric(own, is_better, function_of(own), outputs.predict)
-        for own, is_better in zip(values, directions, strict=True)
+        for (own, _), is_better in zip(results, directions, strict=True)
     ]
 
 

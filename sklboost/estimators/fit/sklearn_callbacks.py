@@ -5,9 +5,10 @@ callbacks, the base class and the decorator do nothing; this is found out by loo
 version number.
 """
 
-import pickle
 from collections.abc import Callable
 from typing import Any, TypeVar
+
+import joblib
 
 from sklboost.boosting.callbacks import EvalsLog, TrainingCallback, TrainingState
 from sklboost.estimators.input.user_warnings import warn_user
@@ -94,7 +95,7 @@ class CopiedCallbacks(TrainingCallback):
     def __init__(self, callbacks: list[Any]):
         known = ("sklboost.boosting.callbacks", "xgboost.callback")
         self._callbacks = [own for own in callbacks if type(own).__module__ not in known]
-        self._before: list[dict[str, bytes | None]] = []
+        self._before: list[dict[str, str | None]] = []
 
     def before_training(self, training: TrainingState) -> None:
         """Note the state of the callbacks; they have been told of the training."""
@@ -113,12 +114,12 @@ class CopiedCallbacks(TrainingCallback):
                 )
 
 
-def _state_of(callback: Any) -> dict[str, bytes | None]:
-    """Return what each attribute of a callback holds; None if that cannot be pickled."""
-    state: dict[str, bytes | None] = {}
+def _state_of(callback: Any) -> dict[str, str | None]:
+    """Return a hash of each attribute of a callback; None if it cannot be pickled."""
+    state: dict[str, str | None] = {}
     for name, value in getattr(callback, "__dict__", {}).items():
         try:
-            state[name] = pickle.dumps(value)
+            state[name] = joblib.hash(value)
         except Exception:  # whatever an object of a user raises
             state[name] = None
     return state

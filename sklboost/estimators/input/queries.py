@@ -120,10 +120,11 @@ _ROUTING = (
 def _query_labels(qid: Any, group: Any, n_rows: int, names: QueryNames) -> np.ndarray:
     if (qid is None) == (group is None):
         what = "neither is" if qid is None else "both are"
+        hint = _ROUTING if qid is None and names == QueryNames() else ""
         raise ValueError(
             f"{what} given of {names.qid} and {names.group}: a ranker needs one of them, the query "
             f"of each row ({names.qid}=[0, 0, 1], or a column 'qid' of a frame {names.X}) or the "
-            f"number of rows of each query ({names.group}=[2, 1]){_ROUTING}"
+            f"number of rows of each query ({names.group}=[2, 1]){hint}"
         )
     if group is not None:
         sizes = row_values(group, names.group, "sizes")

@@ -423,7 +423,15 @@ def _event_field(y: np.ndarray, fields: list[str], name: str) -> str:
             f"time=y[{second!r}]), if it is {second!r}, the reverse; bool says so, too, or the "
             "names 'event' and 'time'. Bounds are called 'lower' and 'upper'"
         )
-    return found.pop()
+    event = found.pop()
+    if event.lower() in ("censored", "is_censored"):
+        time = fields[1 - fields.index(event)]
+        raise ValueError(
+            f"{name} has the field {event!r}, and True is an event here: if it says which rows are "
+            f"censored, pass sklboost.survival_targets(event=~y[{event!r}], time=y[{time!r}]), "
+            "else call it 'event'"
+        )
+    return event
 
 
 def _check_strata(strata: np.ndarray, name: str) -> None:

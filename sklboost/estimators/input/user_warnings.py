@@ -7,6 +7,7 @@ import warnings
 # threads, processes and pickles begin with.
 _BETWEEN = {"sklboost", "sklearn", "joblib", "dask", "distributed", "numpy", "pickle"}
 _BETWEEN |= {"cloudpickle", "threading", "queue", "multiprocessing", "concurrent", "runpy"}
+_BETWEEN |= {"contextlib"}  # what is called at the end of a with statement
 
 
 def warn_user(message: str | Warning, category: type[Warning] = UserWarning) -> None:
