@@ -189,13 +189,16 @@ class Encoding:
         """Whether a column of this kind, times in this unit, can be encoded.
 
         Categories are matched by value, so they may come without their dtype: integers as floats,
-        text as objects. Numbers where no category is one are refused, since they would be codes.
+        text as objects. Numbers where no category is one are refused, since they would be codes,
+        unless no category is known at all.
         """
         if self.is_coded:
             return kind == "number"
         if self.is_declared:
             return kind != "unsupported"
         if self.kind == "category":
+            if self.n_categories == 0:  # whatever comes is unknown
+                return kind != "unsupported"
             return kind in ("category", "text", "mixed") or kind in self._kinds_of_categories
         if kind in ("text", "mixed"):  # dates, or an error that names what is none
             return self.unit.startswith("datetime64")

@@ -386,20 +386,23 @@ def test_texts_of_times_are_in_their_zone_and_unit():
 def test_kinds_that_fit():
     number, time = Encoding(), Encoding("time", "datetime64[ns]")
     category, declared = Encoding("category"), Encoding("category", is_declared=True)
+    text = Encoding("category", categories=np.array(["a"], dtype=object), codes=np.array([0]))
     assert number.fits("number", "")
     assert not number.fits("category", "")
     assert time.fits("time", "datetime64[s]")
     assert not time.fits("time", "timedelta64[s]")
-    assert category.fits("category", "")
-    assert not category.fits("number", "")
-    assert all(declared.fits(kind, "") for kind in ("number", "text", "mixed", "category", "time"))
-    assert not declared.fits("unsupported", "")
+    assert text.fits("category", "")
+    assert not text.fits("number", "")
+    for any_values in (declared, category):  # none that is known: all are unknown
+        for kind in ("number", "text", "mixed", "category", "time"):
+            assert any_values.fits(kind, "")
+        assert not any_values.fits("unsupported", "")
 
 
 def test_categories_are_matched_by_value_in_columns_of_the_kinds_that_values_have():
     for categories, kinds in (
         (["b", None, "a"], {"text", "mixed"}),
-        ([None, None], {"text", "mixed"}),
+        ([None, None], {"text", "mixed", "number", "time"}),
         ([1, 2], {"text", "mixed", "number"}),
         ([0.5, None], {"text", "mixed", "number"}),
         ([True, False], {"text", "mixed", "number"}),

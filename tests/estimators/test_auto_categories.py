@@ -245,6 +245,11 @@ def test_what_is_missing_or_unknown_at_predict(model):
     empty = fitted(X.assign(city=None))  # text may come where there was none
     with pytest.warns(UnknownCategoryWarning):
         assert_array_equal(empty.predict(X), empty.predict(X.assign(city=None)))
+    for late in (True, 3, 2.5, dt.datetime(2024, 1, 31)):  # and bools, numbers and dates, likewise
+        with pytest.warns(UnknownCategoryWarning, match="column 'city': 120 row"):
+            assert_array_equal(
+                empty.predict(X.assign(city=late)), empty.predict(X.assign(city=None))
+            )
 
 
 def test_dates_of_a_dtype_take_text_in_the_order_of_the_standard(expected):

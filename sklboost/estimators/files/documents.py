@@ -501,6 +501,9 @@ def read_loss(section: Section, targets: Targets, n_outputs: int) -> Loss:
         for key, value in parameters.items()
         if not isinstance(value, str)
     }
+    for key, values in lists.items():
+        if not values:
+            given[key].fail("must have a number, and has none")
     parameters |= lists
     most = max([1, *map(len, lists.values())])
     if most * targets.size > n_outputs:

@@ -256,7 +256,9 @@ def _task(learner: Section, known: Known) -> tuple[str, str]:
         name = {"binary:logistic": "reg:logistic"}.get(name, name)
         task = {"rank": "ranking", "survival": "survival"}.get(name.partition(":")[0], "regression")
     if name not in SHARED[task]:
-        why = _REFUSED.get(name, _NO_REMEDY)
+        others = " and ".join(other for other in SHARED if name in SHARED[other])
+        remedy = f"sklboost has it for models of {others} only" if others else _NO_REMEDY
+        why = _REFUSED.get(name, remedy)
         kind = "a classifier" if is_classifier else "a regressor"
         section.fail(f"the objective {section.text()!r} of {kind}: {why}")
     return task, name

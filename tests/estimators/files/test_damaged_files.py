@@ -226,6 +226,18 @@ _OF_THE_REST = [
     ("distribution, normal", "loss/own", _own("log"), "own: for these targets there are no losses"),
     ("quantiles", "loss/parameters/quantile_alpha", [0.2, 0.5, 1.5], "quantile_alpha=1.5: it must"),
     ("quantiles", "loss/parameters/quantile_alpha", [0.2] * 10**5, "100000 values for each of 2"),
+    (
+        "survival, aft",
+        "loss/parameters/aft_loss_distribution",
+        [],
+        "distribution: must have a number",
+    ),
+    (
+        "survival, aft",
+        "loss/parameters/aft_loss_distribution_scale",
+        [],
+        "scale: must have a number",
+    ),
     # scores
     ("regression", M + "base_score", [], "base_score: must have a number for each output"),
     ("regression", M + "base_score", [0.0] * 2, "'reg:squarederror' has 1 raw scores per row"),

@@ -20,6 +20,7 @@ from sklboost import (
     EarlyStopping,
     LearningRateScheduler,
     Loss,
+    ModelFileError,
     XGBClassifierLite,
     XGBRankerLite,
     XGBRegressorLite,
@@ -328,6 +329,8 @@ def test_models_of_another_task_are_not_continued(tmp_path):
     ):
         with pytest.raises(TypeError, match=f"{error}.*XGBRankerLite.load_model"):
             XGBRegressorLite(**_TINY).fit(X, NUMBER, xgb_model=source)
+    with pytest.raises(ModelFileError, match="of a classifier: sklboost has it for models of rank"):
+        XGBClassifierLite(**_TINY).fit(X, NUMBER > 0, xgb_model=ranks.to_xgboost())
     with pytest.raises(FileNotFoundError):
         XGBRegressorLite(**_TINY).fit(X, NUMBER, xgb_model=tmp_path / "nothing.json")
     with pytest.raises(NotFittedError):
