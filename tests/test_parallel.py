@@ -1,3 +1,4 @@
+import sys
 import threading
 import time
 import weakref
@@ -304,6 +305,39 @@ class InterruptedQueue:
         if self.n_calls == 1:
             raise KeyboardInterrupt
         self.queue.put(job)
+
+
+def test_an_interrupt_at_any_line_of_the_start_leaves_no_thread_behind():
+    n_threads, entrance = threading.active_count(), ThreadTeam.__enter__.__code__
+    before, n_lines, n_allowed = sys.gettrace(), 0, 0
+
+    def trace(frame, event, _):
+        nonlocal n_lines
+        if frame.f_code is not entrance:
+            return None
+        n_lines += event == "line"
+        if n_lines > n_allowed:
+            raise KeyboardInterrupt
+        return trace
+
+    while True:
+        team, n_lines = ThreadTeam(3), 0
+        sys.settrace(trace)
+        try:
+            team.__enter__()
+        except KeyboardInterrupt:
+            is_returning = team.size == 3  # with all members there is nothing left but to return
+        else:
+            break
+        finally:
+            sys.settrace(before)
+        if is_returning:
+            team.__exit__()
+        assert threading.active_count() == n_threads
+        n_allowed += 1
+    team.__exit__()
+    assert threading.active_count() == n_threads
+    assert n_allowed > 8
 
 
 def test_an_interrupt_while_the_work_is_handed_out():

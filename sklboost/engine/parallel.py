@@ -434,13 +434,13 @@ class ThreadTeam:
                 self._queues.append(queue)
                 self._threads.append(thread)
                 thread.start()
+                self.size = rank + 1
         except RuntimeError:  # the system's limit on threads
             self._queues.pop()
             self._threads.pop()
         except BaseException:
             self._dissolve()
             raise
-        self.size = 1 + len(self._threads)
         return self
 
     def __exit__(self, *exception: object) -> None:
