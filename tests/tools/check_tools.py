@@ -399,6 +399,86 @@ def check_flaml(classifier, regressor):
     assert found.best_result["score"] > 0.85
 
 
+@check("cleanlab")
+def check_cleanlab(classifier, regressor):
+    from cleanlab.classification import CleanLearning
+
+    assert CleanLearning(clone(classifier)).fit(X, Y).score(X, Y) > 0.9
+
+
+@check("dice-ml")
+def check_dice(classifier, regressor):
+    import dice_ml
+
+    model = clone(classifier).fit(X, Y)
+    data = dice_ml.Data(dataframe=X.assign(y=Y), continuous_features=list(X), outcome_name="y")
+    explained = dice_ml.Model(model=model, backend="sklearn", model_type="classifier")
+    for method in ("random", "genetic", "kdtree"):
+        explainer = dice_ml.Dice(data, explained, method=method)
+        explainer.generate_counterfactuals(X[:1], total_CFs=2, desired_class="opposite")
+
+
+@check("sktime")
+def check_sktime(classifier, regressor):
+    from sktime.forecasting.compose import make_reduction
+
+    series = SERIES.asfreq("D")
+    for strategy in ("recursive", "direct", "multioutput", "dirrec"):
+        forecaster = make_reduction(clone(regressor), strategy=strategy, window_length=12)
+        assert len(forecaster.fit(series, fh=[1, 2, 3]).predict()) == 3
+
+
+@check("scikit-lego")
+def check_sklego(classifier, regressor):
+    from sklego.meta import GroupedClassifier, Thresholder, ZeroInflatedRegressor
+
+    assert Thresholder(clone(classifier), threshold=0.3).fit(X, Y).score(X, Y) > 0.9
+    GroupedClassifier(clone(classifier), groups=["sex"]).fit(XR, YR > 150).predict(XR)
+    mixed = ZeroInflatedRegressor(clone(classifier), clone(regressor))
+    mixed.fit(XR, YR.where(YR > 100, 0)).predict(XR)
+
+
+@check("tsfresh")
+def check_tsfresh(classifier, regressor):
+    from tsfresh import extract_features
+    from tsfresh.feature_extraction import MinimalFCParameters
+
+    table = pd.DataFrame({"id": np.repeat(np.arange(20), 10), "x": SERIES.to_numpy()})
+    few = {"default_fc_parameters": MinimalFCParameters(), "n_jobs": 0}
+    features = extract_features(table, column_id="id", disable_progressbar=True, **few)
+    assert clone(classifier).fit(features, np.arange(20) % 2).predict(features).shape == (20,)
+
+
+@check("probatus")
+def check_probatus(classifier, regressor):
+    from probatus.feature_elimination import ShapRFECV
+
+    if isinstance(classifier, sklboost.XGBClassifierLite):
+        importlib.import_module("sklboost.shap")
+    selector = ShapRFECV(clone(classifier), step=2, cv=3, scoring="roc_auc", n_jobs=1)
+    assert len(selector.fit_compute(X, Y)) > 1
+
+
+@check("eli5")
+def check_eli5(classifier, regressor):
+    import eli5
+
+    model = classifier.fit(X, Y)
+    booster = model.to_xgboost() if hasattr(model, "to_xgboost") else model
+    for explanation in (eli5.explain_weights(booster), eli5.explain_prediction(booster, X.iloc[0])):
+        assert explanation.error is None
+
+
+@check("shapiq")
+def check_shapiq(classifier, regressor):
+    import shapiq
+
+    rows = XR.to_numpy()
+    model = regressor.fit(rows, YR)
+    explainer = shapiq.TabularExplainer(model=model, data=rows, index="k-SII", max_order=2)
+    explainer.explain(rows[0], budget=64)
+
+
 def outcome(function, classifier, regressor):
     """Say "works" and for how long, or the error; and the warnings that name the model."""
     started = time.perf_counter()
