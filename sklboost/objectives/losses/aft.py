@@ -21,8 +21,6 @@ XGBoost"; the raw scores there are ``-f``.
 """
 
 import math
-from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 from scipy.special import logit, ndtri
@@ -33,7 +31,6 @@ from sklboost.objectives.blocks import (
     LARGEST,
     LEAST_HESSIAN,
     NO_FAULT,
-    derivatives_by_block,
     limited,
 )
 from sklboost.objectives.domains import POSITIVE, check_base_score, refuse_first
@@ -234,10 +231,6 @@ class AcceleratedFailureTime(Loss):
             "aft_loss_distribution_scale": [self.scale],
         }
 
-    def gradients(self, y: np.ndarray, raw_score: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return gradient and hessian of each row."""
-        return derivatives_by_block(self.block, self.parameters, y, raw_score)
-
     def row_values(self, y: np.ndarray, raw_score: np.ndarray) -> np.ndarray:
         """Return the loss of each row, shape (n_samples,)."""
         values = np.empty(raw_score.shape[1])
@@ -245,7 +238,6 @@ class AcceleratedFailureTime(Loss):
         return values
 
     def value(self, y: np.ndarray, raw_score: np.ndarray, weight: np.ndarray) -> float:
-        """Return the mean loss."""
         return float(weighted_mean(self.row_values(y, raw_score), weight))
 
     def start(self, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
@@ -290,10 +282,3 @@ class AcceleratedFailureTime(Loss):
     def needs(self, y: np.ndarray) -> dict[str, np.ndarray]:
         """Return which rows keep times from being anything above, and anything below."""
         return {"event": meets(y[:, 1] < np.inf), "lower bound above 0": meets(y[:, 0] > 0.0)}
-
-
-def make_aft(_: int, parameters: Mapping[str, Any]) -> AcceleratedFailureTime:
-    """Make the loss of an estimator's parameters."""
-    scale = np.ravel(parameters.get("aft_loss_distribution_scale", 1.0))
-    distribution = parameters.get("aft_loss_distribution", "normal")
-    return AcceleratedFailureTime(distribution, float(scale[0]))

@@ -14,7 +14,7 @@ from sklboost.engine.elementary import exp, exp_of_negative, hash_key, log, mix_
 from sklboost.engine.parallel import ThreadTeam, assemble, barrier, share
 from sklboost.objectives.blocks import LEAST_HESSIAN
 from sklboost.objectives.domains import NOT_NEGATIVE, check_domain, refuse_first
-from sklboost.objectives.loss import FillDerivatives, Loss
+from sklboost.objectives.loss import FillDerivatives, Loss, first_derivatives
 
 # Gains 2^label - 1 beyond are no whole numbers of 32 bits; XGBoost has the same limit.
 MOST_RELEVANT = 31
@@ -94,12 +94,8 @@ class RankingLoss(Loss):
 
     def gradients(self, y: np.ndarray, raw_score: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the derivatives of the first round; `y` has relevances and query numbers."""
-        both = np.empty((2, *raw_score.shape), np.float32)
-        with ThreadTeam(1) as team:
-            fill = self.prepare(team, y, np.empty(0), 0)
-            assert fill is not None
-            fill(0, raw_score, both[0], both[1])
-        return both[0].astype(np.float64), both[1].astype(np.float64)
+        both = first_derivatives(self, y, raw_score, np.empty(0))
+        return both[0], both[1]
 
     def check_targets(self, y: np.ndarray, name: str) -> None:
         """Raise ValueError unless relevances are such as the loss reads, shape (n_samples, 2)."""
@@ -126,7 +122,6 @@ class LambdaRank(RankingLoss):
     def prepare(
         self, team: ThreadTeam, y: np.ndarray, weight: np.ndarray, seed: int
     ) -> FillDerivatives:
-        """Return what fills the derivatives of a round."""
         queries, settings = read_queries(y), self.settings
         rules = LambdaRules(
             metric=self.metric,
@@ -185,7 +180,6 @@ class CrossEntropyNDCG(RankingLoss):
     def prepare(
         self, team: ThreadTeam, y: np.ndarray, weight: np.ndarray, seed: int
     ) -> FillDerivatives:
-        """Return what fills the derivatives of a round."""
         queries = read_queries(y)
         is_exponential = self.settings.ndcg_exp_gain
         gains = gains_of(queries.labels, is_exponential) + 1.0
@@ -222,9 +216,13 @@ class Queries(NamedTuple):
 def read_queries(y: np.ndarray) -> Queries:
     """Return the queries of encoded targets, shape (2, n_samples): relevances, query numbers."""
     rows = np.argsort(y[1], kind="stable").astype(np.int64)
-    numbers = y[1][rows]
-    starts = np.flatnonzero(np.r_[True, numbers[1:] != numbers[:-1], True]).astype(np.int64)
-    return Queries(rows, starts, np.ascontiguousarray(y[0][rows], np.float64))
+    labels = np.ascontiguousarray(y[0][rows], np.float64)
+    return Queries(rows, starts_of_queries(y[1][rows]), labels)
+
+
+def starts_of_queries(numbers: np.ndarray) -> np.ndarray:
+    """Return where each query begins in sorted numbers, and where the last one ends."""
+    return np.flatnonzero(np.r_[True, numbers[1:] != numbers[:-1], True]).astype(np.int64)
 
 
 def spread(of_queries: np.ndarray, queries: Queries) -> np.ndarray:

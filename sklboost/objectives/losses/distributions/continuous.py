@@ -5,7 +5,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from sklboost.engine.compiling import inlined
 from sklboost.engine.elementary import (
     digamma,
     exp,
@@ -15,6 +14,7 @@ from sklboost.engine.elementary import (
     trigamma,
 )
 from sklboost.objectives.domains import POSITIVE
+from sklboost.objectives.loss import row_formula
 from sklboost.objectives.losses.distributions.base import (
     ANY_SIZE,
     LOG_SCALES,
@@ -48,10 +48,8 @@ class Gamma(DistributionLoss):
         shape = (3.0 - excess + np.sqrt((excess - 3.0) ** 2 + 24.0 * excess)) / (12.0 * excess)
         return [np.log(mean), np.clip(np.log(shape), *_LOG_SHAPES)]
 
-    @staticmethod
-    @inlined
+    @row_formula
     def derivatives(y, z, spread, first, second):
-        """Fill the gradients and the information of a row."""
         shape = exp(within(z[1], _LOG_SHAPES))
         log_ratio = log(y) - within(z[0], _LOG_MEANS)
         ratio = min(exp(log_ratio), _LARGEST_RATIO)
@@ -60,24 +58,13 @@ class Gamma(DistributionLoss):
         first[1] = shape * (digamma(shape) - log(shape) - 1.0 - log_ratio + ratio)
         second[1] = shape * (shape * trigamma(shape) - 1.0)
 
-    @staticmethod
-    @inlined
+    @row_formula
     def row_value(y, z, spread):
-        """Return the negative log-likelihood of a row."""
         log_shape = within(z[1], _LOG_SHAPES)
         shape, log_y = exp(log_shape), log(y)
         log_ratio = log_y - within(z[0], _LOG_MEANS)
         constant = log_of_factorial(shape) - log_shape - shape * log_shape
         return constant + shape * (exp(log_ratio) - log_ratio) + log_y
-
-    def parameters_of(self, raw_score: np.ndarray) -> Parameters:
-        """Return means and shapes."""
-        log_mean, log_shape = self.limited(raw_score)
-        return np.exp(log_mean), np.exp(log_shape)
-
-    def mean(self, parameters: Parameters) -> np.ndarray:
-        """Return the means."""
-        return parameters[0]
 
     def mean_distance(self, y: np.ndarray, parameters: Parameters) -> Any:
         """Return ``y (2 F_k(y) - 1) - m (2 F_(k + 1)(y) - 1)``; m: mean."""
@@ -147,10 +134,8 @@ class Normal(LocationScale):
 
     name = "normal"
 
-    @staticmethod
-    @inlined
+    @row_formula
     def derivatives(y, z, spread, first, second):
-        """Fill the gradients and the information of a row."""
         scale = exp(within(z[1], LOG_SCALES))
         r = residual_of((y / spread - z[0]) / scale)
         first[0] = -r / scale
@@ -158,17 +143,11 @@ class Normal(LocationScale):
         first[1] = 1.0 - r * r
         second[1] = 2.0
 
-    @staticmethod
-    @inlined
+    @row_formula
     def row_value(y, z, spread):
-        """Return the negative log-likelihood of a row."""
         log_scale = within(z[1], LOG_SCALES)
         r = (y / spread - z[0]) * exp(-log_scale)
         return 0.5 * r * r + log_scale + log(spread) + _HALF_LOG_2_PI
-
-    def mean(self, parameters: Parameters) -> np.ndarray:
-        """Return the locations."""
-        return parameters[0]
 
     def crps(self, y: np.ndarray, parameters: Parameters) -> Any:
         """Return ``scale (r (2 Phi(r) - 1) + 2 phi(r) - 1 / sqrt(pi))``."""
@@ -207,16 +186,12 @@ class Lognormal(LocationScale):
         """Return raw scores of the logarithms."""
         return super().guess(np.log(y), weight)
 
-    @staticmethod
-    @inlined
+    @row_formula
     def derivatives(y, z, spread, first, second):
-        """Fill the gradients and the information of a row."""
         _normal_derivatives(log(y), z, spread, first, second)
 
-    @staticmethod
-    @inlined
+    @row_formula
     def row_value(y, z, spread):
-        """Return the negative log-likelihood of a row."""
         logarithm = log(y)
         return _normal_value(logarithm, z, spread) + logarithm
 
@@ -264,6 +239,7 @@ class Laplace(LocationScale):
     """The Laplace distribution: errors count by their absolute values."""
 
     name = "laplace"
+    guess_is_best = True
 
     @classmethod
     def _scale_of(cls, y: np.ndarray, weight: np.ndarray) -> float:
@@ -274,14 +250,8 @@ class Laplace(LocationScale):
         """Return raw scores of the median and the mean distance from it."""
         return self._raw(weighted_quantile(y, weight, 0.5), self._scale_of(y, weight))
 
-    def start(self, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
-        """Return raw scores of the median and the mean distance from it, the best constants."""
-        return np.array(self.guess(np.atleast_2d(y)[0], weight))
-
-    @staticmethod
-    @inlined
+    @row_formula
     def derivatives(y, z, spread, first, second):
-        """Fill the gradients and the information of a row."""
         scale = exp(within(z[1], LOG_SCALES))
         r = residual_of((y / spread - z[0]) / scale)
         sign = (1.0 if r > 0.0 else 0.0) - (1.0 if r < 0.0 else 0.0)
@@ -290,16 +260,10 @@ class Laplace(LocationScale):
         first[1] = 1.0 - abs(r)
         second[1] = 1.0
 
-    @staticmethod
-    @inlined
+    @row_formula
     def row_value(y, z, spread):
-        """Return the negative log-likelihood of a row."""
         log_scale = within(z[1], LOG_SCALES)
         return abs(y / spread - z[0]) * exp(-log_scale) + log_scale + log(spread) + _LOG_2
-
-    def mean(self, parameters: Parameters) -> np.ndarray:
-        """Return the locations."""
-        return parameters[0]
 
     def crps(self, y: np.ndarray, parameters: Parameters) -> Any:
         """Return ``scale (abs(r) + e^-abs(r) - 3 / 4)``."""
@@ -346,10 +310,8 @@ class StudentT(LocationScale):
         raw = self._raw(weighted_quantile(y, weight, 0.5), self._scale_of(y, weight))
         return [*raw, math.log(5.0)]
 
-    @staticmethod
-    @inlined
+    @row_formula
     def derivatives(y, z, spread, first, second):
-        """Fill the gradients and the information of a row."""
         scale = exp(within(z[1], LOG_SCALES))
         df = exp(within(z[2], _LOG_DFS))
         r = (y / spread - z[0]) / scale
@@ -371,10 +333,8 @@ class StudentT(LocationScale):
         first[2] = of_df - mixed / scale_information * of_scale
         second[2] = df_information - mixed * mixed / scale_information
 
-    @staticmethod
-    @inlined
+    @row_formula
     def row_value(y, z, spread):
-        """Return the negative log-likelihood of a row."""
         log_scale = within(z[1], LOG_SCALES)
         log_df = within(z[2], _LOG_DFS)
         df = exp(log_df)
