@@ -364,7 +364,7 @@ if TYPE_CHECKING:
 else:
 
     def row_formula(function):
-        """Make a formula of one row, in the class of a loss, static and inlined where it is used."""
+        """Make a formula of one row in the class of a loss static, inlined where it is used."""
         return staticmethod(inlined(function))
 
 

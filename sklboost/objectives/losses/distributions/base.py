@@ -180,7 +180,9 @@ class DistributionLoss(Loss):
 
     def frozen(self, parameters: Parameters) -> Any:
         """Return the distributions as one frozen distribution, as of scipy.stats."""
-        raise NotImplementedError
+        from sklboost.objectives.losses.distributions.frozen import FROZEN
+
+        return FROZEN[self.name](*parameters)
 
     # --- as a loss
 

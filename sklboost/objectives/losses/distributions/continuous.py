@@ -82,13 +82,6 @@ class Gamma(DistributionLoss):
 
         return mean * (np.exp(-betaln(0.5, shape)) / shape)
 
-    def frozen(self, parameters: Parameters) -> Any:
-        """Return the distribution of amounts, by shape and scale."""
-        mean, shape = parameters
-        from sklboost.objectives.losses.distributions.frozen import gamma
-
-        return gamma(shape, scale=mean / shape)
-
 
 _HALF_LOG_2_PI = 0.5 * math.log(2.0 * math.pi)
 _LOG_2 = math.log(2.0)
@@ -158,13 +151,6 @@ class Normal(LocationScale):
         density = np.exp(-0.5 * r * r) / math.sqrt(2.0 * math.pi)
         return scale * (r * erf(r / math.sqrt(2.0)) + 2.0 * density - 1.0 / math.sqrt(math.pi))
 
-    def frozen(self, parameters: Parameters) -> Any:
-        """Return ``scipy.stats.norm``."""
-        loc, scale = parameters
-        from scipy import stats
-
-        return stats.norm(loc, scale)
-
 
 _normal_derivatives, _normal_value = Normal.derivatives, Normal.row_value
 
@@ -227,13 +213,6 @@ class Lognormal(LocationScale):
         others = ndtr(r - scale) - ndtr(-scale / math.sqrt(2.0))
         return y * (2.0 * ndtr(r) - 1.0) - 2.0 * self.mean(parameters) * others
 
-    def frozen(self, parameters: Parameters) -> Any:
-        """Return the distribution of amounts, by the logarithm's scale and the median."""
-        loc, scale = parameters
-        from sklboost.objectives.losses.distributions.frozen import lognormal
-
-        return lognormal(s=scale, scale=np.exp(loc))
-
 
 class Laplace(LocationScale):
     """The Laplace distribution: errors count by their absolute values."""
@@ -270,13 +249,6 @@ class Laplace(LocationScale):
         loc, scale = parameters
         r = np.abs(y - loc) / scale
         return scale * (r + np.exp(-r) - 0.75)
-
-    def frozen(self, parameters: Parameters) -> Any:
-        """Return ``scipy.stats.laplace``."""
-        loc, scale = parameters
-        from scipy import stats
-
-        return stats.laplace(loc, scale)
 
 
 _HALF_LOG_PI = 0.5 * math.log(math.pi)
@@ -368,9 +340,3 @@ class StudentT(LocationScale):
         spread = 2.0 * np.sqrt(df) * np.exp(betaln(0.5, df - 0.5) - 2.0 * log_beta)
         near = 2.0 * density * (df + r * r)
         return scale * (r * (2.0 * stdtr(df, r) - 1.0) + (near - spread) / (df - 1.0))
-
-    def frozen(self, parameters: Parameters) -> Any:
-        """Return the distribution of Student's t."""
-        from sklboost.objectives.losses.distributions.frozen import student_t
-
-        return student_t(*parameters)

@@ -88,13 +88,6 @@ class Poisson(DistributionLoss):
 
         return mean * (i0e(2.0 * mean) + i1e(2.0 * mean))
 
-    def frozen(self, parameters: Parameters) -> Any:
-        """Return the distribution of counts."""
-        (mean,) = parameters
-        from sklboost.objectives.losses.distributions.frozen import poisson
-
-        return poisson(mean)
-
 
 # --- probabilities: Loader (2000), "Fast and Accurate Computation of Binomial Probabilities". No
 # logarithms of large factorials cancel
@@ -224,12 +217,6 @@ class NegativeBinomial(DistributionLoss):
             term = np.exp(term - (size + 0.5) * np.log1p(square))
             integral = integral + term
         return 4.0 / np.pi * mean / (1.0 + rest) * step * integral
-
-    def frozen(self, parameters: Parameters) -> Any:
-        """Return the distribution of counts, by mean and size."""
-        from sklboost.objectives.losses.distributions.frozen import negative_binomial
-
-        return negative_binomial(*parameters)
 
 
 @inlined

@@ -229,6 +229,17 @@ class _StudentT(type(stats.t)):  # type: ignore[misc]
 
 student_t = _StudentT(name="t")
 
+# From the parameters of a loss, by its name.
+FROZEN: dict[str, Callable[..., Any]] = {
+    "normal": stats.norm,
+    "laplace": stats.laplace,
+    "student_t": student_t,
+    "gamma": lambda mean, shape: gamma(shape, scale=mean / shape),
+    "lognormal": lambda loc, scale: lognormal(s=scale, scale=np.exp(loc)),
+    "poisson": poisson,
+    "negative_binomial": negative_binomial,
+}
+
 
 # --- distributions with more zeros
 
