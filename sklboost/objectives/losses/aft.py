@@ -232,7 +232,6 @@ class AcceleratedFailureTime(Loss):
         }
 
     def row_values(self, y: np.ndarray, raw_score: np.ndarray) -> np.ndarray:
-        """Return the loss of each row, shape (n_samples,)."""
         values = np.empty(raw_score.shape[1])
         _fill_values(np.ascontiguousarray(y), raw_score[0], self.parameters, values)
         return values

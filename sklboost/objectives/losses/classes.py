@@ -97,7 +97,6 @@ class _LabelLoss(RowLoss):
     hessian_is_bound = True
 
     def check_targets(self, y: np.ndarray, name: str) -> None:
-        """Raise ValueError for a target that is neither 0 nor 1."""
         is_other = ~np.isnan(y) & (y != 0.0) & (y != 1.0)
         remedy = "for probabilities choose 'binary:logistic'"
         why = f"objective={self.name!r} needs targets 0 and 1; {remedy}"
@@ -145,7 +144,6 @@ class FocalLoss(_LabelLoss):
         return -exp_of_negative(gamma * log_q) * log_p
 
     def start(self, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
-        """Return the constants at which the mean gradients are 0."""
         constants = find_constants(self, np.atleast_2d(y), weight)
         return _bounded(constants)
 
@@ -197,11 +195,9 @@ class HingeLoss(_LabelLoss):
         return np.full(self.n_outputs, 2.0 * prediction - 1.0)
 
     def predictions(self, raw_score: np.ndarray) -> np.ndarray:
-        """Return 0 or 1, shape (n_samples,) or (n_samples, n_outputs)."""
         return by_rows((raw_score > 0.0).astype(np.float64))
 
     def probabilities(self, raw_score: np.ndarray) -> np.ndarray:
-        """Return 0 and 1 for the two classes, shape (n_samples, 2)."""
         is_one = (raw_score[0] > 0.0).astype(np.float64)
         return np.column_stack([1.0 - is_one, is_one])
 
@@ -320,7 +316,6 @@ class Softmax(Loss):
         return np.log([share(class_) for class_ in range(self.n_outputs)])
 
     def value(self, y: np.ndarray, raw_score: np.ndarray, weight: np.ndarray) -> float:
-        """Return the mean of ``-log`` of the probability of what happened."""
         (losses,) = losses_of_rows(self.formula, self.parameters, y, raw_score)
         return weighted_mean(losses, weight)
 
@@ -360,7 +355,6 @@ class OneVsRest(RowLoss):
 
     @np.errstate(all="ignore")
     def predictions(self, raw_score: np.ndarray) -> np.ndarray:
-        """Return the probabilities of the classes, shape (n_samples, n_classes)."""
         # logarithms first: where no class is likely, all their probabilities could round to 0
         logarithms = -np.logaddexp(0.0, -raw_score)
         return by_rows(predictions_of(SOFTMAX, logarithms))

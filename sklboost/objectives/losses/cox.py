@@ -131,7 +131,6 @@ class Cox(Loss):
         return both[0], both[1]
 
     def check_targets(self, y: np.ndarray, name: str) -> None:
-        """Raise ValueError for bounds that are neither equal nor without end."""
         time, upper = y[:, _TIME], y[:, _UPPER]
         refuse_first(
             (upper != time) & (upper < np.inf),

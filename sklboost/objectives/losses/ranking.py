@@ -93,12 +93,10 @@ class RankingLoss(Loss):
         return self.settings._asdict()
 
     def gradients(self, y: np.ndarray, raw_score: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the derivatives of the first round; `y` has relevances and query numbers."""
         both = first_derivatives(self, y, raw_score, np.empty(0))
         return both[0], both[1]
 
     def check_targets(self, y: np.ndarray, name: str) -> None:
-        """Raise ValueError unless relevances are such as the loss reads, shape (n_samples, 2)."""
         labels = y[:, 0]
         check_domain(labels, NOT_NEGATIVE, name, self.name)
         if not self.settings.ndcg_exp_gain or not self.reads_powers:
@@ -155,7 +153,6 @@ class LambdaRankPrecision(LambdaRank):
     reads_powers = False
 
     def check_targets(self, y: np.ndarray, name: str) -> None:
-        """Raise ValueError unless relevances are 0 or 1."""
         labels = y[:, 0]
         why = (
             f"objective={self.name!r} needs relevances of 0 and 1; choose 'rank:ndcg', or give "

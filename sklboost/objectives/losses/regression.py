@@ -81,7 +81,6 @@ class QuantileError(OrderedAlphas):
         return max(alpha * difference, (alpha - 1.0) * difference)
 
     def start(self, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
-        """Return the quantiles of the targets."""
         targets = np.atleast_2d(y)
         return np.array(
             [
@@ -279,13 +278,11 @@ class SquaredLogError(RowLoss):
         return known_means(np.log1p(y), weight)
 
     def raw_of(self, prediction: float) -> np.ndarray:
-        """Return ``log(1 + p)``."""
         check_base_score(prediction, self.name, ABOVE_MINUS_1)
         return np.full(self.n_outputs, np.log1p(prediction))
 
     @np.errstate(all="ignore")
     def predictions(self, raw_score: np.ndarray) -> np.ndarray:
-        """Return ``e^z - 1``, shape (n_samples,) or (n_samples, n_outputs)."""
         return by_rows(np.expm1(np.minimum(raw_score, _LARGEST)))
 
 
@@ -325,11 +322,9 @@ class AbsolutePercentageError(RowLoss):
         return np.array([weighted_quantile(target, share, 0.5) for target, share in pairs])
 
     def unit(self, y: np.ndarray, raw_score: np.ndarray, weight: np.ndarray) -> float:
-        """Return the mean of ``1 / |y|``."""
         return mean_over_targets(1.0 / np.abs(np.atleast_2d(y)), y, weight)
 
     def check_targets(self, y: np.ndarray, name: str) -> None:
-        """Raise ValueError for a target of 0."""
         why = (
             f"objective={self.name!r} divides by the targets; leave such rows out, or choose "
             "'reg:absoluteerror' with a sample_weight of 1 / |y|, bounded"

@@ -187,12 +187,10 @@ class DistributionLoss(Loss):
     # --- as a loss
 
     def row_values(self, y: np.ndarray, raw_score: np.ndarray) -> np.ndarray:
-        """Return the negative log-likelihood of each row, shape (n_samples,)."""
         losses = losses_of_rows(self.formula, self.parameters, y, raw_score)
         return np.ravel(losses)
 
     def value(self, y: np.ndarray, raw_score: np.ndarray, weight: np.ndarray) -> float:
-        """Return the mean negative log-likelihood."""
         return mean_of_rows(self.own_metrics[0], self.link, np.atleast_2d(y), raw_score, weight)
 
     def mean_crps(self, y: np.ndarray, raw_score: np.ndarray, weight: np.ndarray) -> float:
@@ -267,13 +265,11 @@ class DistributionLoss(Loss):
         return score
 
     def predictions(self, raw_score: np.ndarray) -> np.ndarray:
-        """Return the means of the distributions, shape (n_samples,)."""
         with np.errstate(all="ignore"):
             means: np.ndarray = np.asarray(self.mean(self.parameters_of(raw_score)))
             return means
 
     def check_targets(self, y: np.ndarray, name: str) -> None:
-        """Raise ValueError for the first target that the distribution cannot give."""
         is_outside = self.targets.lacks(y)
         words = f"targets {self.targets.words}"
         if self.is_of_counts:

@@ -91,6 +91,7 @@ class LocationScale(DistributionLoss):
     """What these share: raw scores ``loc / spread`` and ``log(scale / spread)``."""
 
     has_own_unit = True
+    has_median = False  # whether the best location is rather the median than the mean
     parameter_names: ClassVar[tuple[str, ...]] = ("loc", "scale")
     output_names: ClassVar[tuple[str, ...]] = ("loc", "log scale")
     limits: ClassVar[tuple[tuple[float, float], ...]] = (ANY_SIZE, LOG_SCALES)
@@ -109,15 +110,12 @@ class LocationScale(DistributionLoss):
         return math.sqrt(weighted_mean((y - weighted_mean(y, weight)) ** 2, weight))
 
     def guess(self, y: np.ndarray, weight: np.ndarray) -> list[float]:
-        """Return raw scores of the mean and the standard deviation."""
-        return self._raw(weighted_mean(y, weight), self._scale_of(y, weight))
-
-    def _raw(self, loc: float, scale: float) -> list[float]:
-        relative = max(scale / self.spread, math.exp(LOG_SCALES[0]))
+        """Return raw scores of the median or mean, and of the scale."""
+        loc = weighted_quantile(y, weight, 0.5) if self.has_median else weighted_mean(y, weight)
+        relative = max(self._scale_of(y, weight) / self.spread, math.exp(LOG_SCALES[0]))
         return [loc / self.spread, min(math.log(relative), LOG_SCALES[1])]
 
     def parameters_of(self, raw_score: np.ndarray) -> Parameters:
-        """Return locations and scales."""
         loc, log_scale, *_ = self.limited(raw_score)
         return self.spread * loc, self.spread * np.exp(log_scale)
 
@@ -218,16 +216,13 @@ class Laplace(LocationScale):
     """The Laplace distribution: errors count by their absolute values."""
 
     name = "laplace"
+    has_median = True
     guess_is_best = True
 
     @classmethod
     def _scale_of(cls, y: np.ndarray, weight: np.ndarray) -> float:
         """Return the mean distance from the median."""
         return weighted_mean(np.abs(y - weighted_quantile(y, weight, 0.5)), weight)
-
-    def guess(self, y: np.ndarray, weight: np.ndarray) -> list[float]:
-        """Return raw scores of the median and the mean distance from it."""
-        return self._raw(weighted_quantile(y, weight, 0.5), self._scale_of(y, weight))
 
     @row_formula
     def derivatives(y, z, spread, first, second):
@@ -266,6 +261,7 @@ class StudentT(LocationScale):
     """
 
     name = "student_t"
+    has_median = True
     parameter_names = ("df", "loc", "scale")
     output_names = ("loc", "log scale", "log df")
     limits = (ANY_SIZE, LOG_SCALES, _LOG_DFS)
@@ -279,8 +275,7 @@ class StudentT(LocationScale):
 
     def guess(self, y: np.ndarray, weight: np.ndarray) -> list[float]:
         """Return raw scores of the median and the quartiles, with 5 degrees of freedom."""
-        raw = self._raw(weighted_quantile(y, weight, 0.5), self._scale_of(y, weight))
-        return [*raw, math.log(5.0)]
+        return [*super().guess(y, weight), math.log(5.0)]
 
     @row_formula
     def derivatives(y, z, spread, first, second):
@@ -317,12 +312,10 @@ class StudentT(LocationScale):
         return tail + constant + 0.5 * log_df + _HALF_LOG_PI + log_scale + log(spread)
 
     def parameters_of(self, raw_score: np.ndarray) -> Parameters:
-        """Return degrees of freedom, locations and scales."""
         df = np.exp(np.clip(raw_score[2], *_LOG_DFS))
         return df, *super().parameters_of(raw_score)
 
     def mean(self, parameters: Parameters) -> np.ndarray:
-        """Return the locations."""
         return parameters[1]
 
     def crps(self, y: np.ndarray, parameters: Parameters) -> Any:

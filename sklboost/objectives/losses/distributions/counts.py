@@ -58,7 +58,6 @@ class Poisson(DistributionLoss):
     guess_is_best = True
 
     def guess(self, y: np.ndarray, weight: np.ndarray) -> list[float]:
-        """Return the logarithm of the mean."""
         return [_log_of_mean(y, weight)]
 
     @row_formula

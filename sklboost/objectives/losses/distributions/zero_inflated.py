@@ -145,18 +145,15 @@ class _ZeroInflated(DistributionLoss):
         return [np.log(share / (1.0 - share)), *self._base.guess(known, weights)]
 
     def parameters_of(self, raw_score: np.ndarray) -> Parameters:
-        """Return the probabilities of inflation, and the parameters of the other distribution."""
         log_odds = np.clip(raw_score[0], *_LOG_ODDS)
         return 1.0 / (1.0 + np.exp(-log_odds)), *self._base.parameters_of(raw_score[1:])
 
     def mean(self, parameters: Parameters) -> np.ndarray:
-        """Return the means."""
         inflation, *others = parameters
         means: np.ndarray = (1.0 - inflation) * self._base.mean(others)
         return means
 
     def mean_distance(self, y: np.ndarray, parameters: Parameters) -> Any:
-        """Return the mean distances from the mixture."""
         inflation, *others = parameters
         return inflation * y + (1.0 - inflation) * self._base.mean_distance(y, others)
 
@@ -167,7 +164,6 @@ class _ZeroInflated(DistributionLoss):
         return rest * (inflation * mean + rest * self._base.half_distance(others))
 
     def frozen(self, parameters: Parameters) -> Any:
-        """Return the mixture, with the methods of scipy.stats."""
         inflation, *others = parameters
         from sklboost.objectives.losses.distributions.frozen import FrozenZeroInflated
 
