@@ -21,12 +21,12 @@ from sklboost.engine.compiling import address_of, by_address, inlined, made_kern
 from sklboost.engine.elementary import exp, exp_of_negative, log, log_of_one_plus, zero_unless
 from sklboost.objectives.domains import ANYWHERE, IDENTITY, LOG, LOG_ODDS, SOFTMAX, Domain
 
-# What a block returns if all is well.
+# A block returns this if all is well.
 NO_FAULT = -1
 # Derivatives are float32 and sums of them must be numbers; and no cover is 0, as in XGBoost. A
 # user's loss has them in units that suit the largest, see `custom.py`.
 LARGEST, LEAST_HESSIAN = 1e37, 1e-16
-# What is computed of so many rows stays in the first-level cache. A power of two, see `metric.py`.
+# So many rows at a time stay in the first-level cache. A power of two, see `metric.py`.
 BLOCK_ROWS = 256
 
 _VECTOR, _MATRIX, _DERIVATIVES = "float64[::1]", "float64[:, ::1]", "float32[:, ::1]"

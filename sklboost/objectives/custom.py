@@ -27,7 +27,7 @@ from sklboost.objectives.blocks import (
 from sklboost.objectives.domains import LINKS, LOG_ODDS, SOFTMAX
 from sklboost.objectives.loss import Loss, RowLoss, by_rows
 
-# What a user's loss may have by itself; a function has the first, as the default objective has it.
+# Links that a user's loss may have by itself; a function has the first, the default objective's.
 LINKS_OF_TASKS: dict[str, tuple[str, ...]] = {
     "regression": LINKS,
     "binary": (LOG_ODDS,),
@@ -149,7 +149,7 @@ def check_loss_fits(loss: Loss, task: str, n_outputs: int) -> None:
 
 
 class StoredLoss(Loss):
-    """What a model file has of a user's loss: what its raw scores are, and none of its code."""
+    """A user's loss as a model file has it: the meaning of its raw scores, and none of its code."""
 
     def __init__(
         self, name: str, link: str, n_outputs: int, parameters: np.ndarray, names: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""What a loss is: gradients and hessians of targets and raw scores. It knows nothing of trees.
+"""Losses: gradients and hessians of targets and raw scores. They know nothing of trees.
 
 :class:`Loss` is what users inherit from, too; :class:`RowLoss` makes the blocks of a loss that is a
 formula of one row. The rounds do not know the loss they are compiled with: :func:`fill_gradients`
@@ -350,7 +350,7 @@ def by_rows(raw_score: np.ndarray) -> np.ndarray:
 def first_derivatives(
     loss: Loss, y: np.ndarray, raw_score: np.ndarray, weight: np.ndarray
 ) -> np.ndarray:
-    """Return gradient and hessian of the first round, by what a loss has prepared; float64."""
+    """Return gradient and hessian of the first round, of a loss that prepares; float64."""
     both = np.empty((2, *raw_score.shape), np.float32)
     with ThreadTeam(1) as team:
         fill = loss.prepare(team, y, weight, 0)

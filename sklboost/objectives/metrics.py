@@ -190,7 +190,7 @@ def _area(y: np.ndarray, prediction: np.ndarray, weight: np.ndarray) -> float:
 
 def _average_precision(y: np.ndarray, prediction: np.ndarray, weight: np.ndarray) -> float:
     positives, negatives = _by_prediction(y, prediction, weight)
-    # from the top: what is above a threshold
+    # from the top down, so that sums are of the rows above a threshold
     positives, negatives = positives[::-1], negatives[::-1]
     precision = positives.cumsum() / (positives + negatives).cumsum()
     return float((precision * positives).sum() / positives.sum())

@@ -135,7 +135,8 @@ OBJECTIVES: dict[str, tuple[ObjectiveEntry, ...]] = {
     ),
     "multiclass": (
         ObjectiveEntry(
-            *(Softmax.name, lambda n_classes, _: Softmax(n_classes)),
+            Softmax.name,
+            lambda n_classes, _: Softmax(n_classes),
             ("multi:softmax", "log_loss", "multiclass", "binary:logistic"),
         ),
         _of_rows(OneVsRest, "multiclassova", "multiclass_ova", "ova", "ovr"),
@@ -348,7 +349,7 @@ def _of_function(name: str, function: Function, *aliases: str) -> MetricEntry:
 def _of_loss(make: MakeLoss) -> Callable[[str, Mapping[str, Any]], Function]:
     """Return what makes the function of a loss that does not decompose by row.
 
-    Raw scores are what is predicted.
+    Predictions are raw scores.
     """
 
     def function_of(name: str, parameters: Mapping[str, Any]) -> Function:
@@ -576,7 +577,7 @@ def find_named(
     task: str,
     other_names: Collection[str] = (),
 ) -> Entry:
-    """Return what has this name among what is known for a task.
+    """Return the entry of this name among the entries of a task.
 
     `argument` is ``"objective"`` or ``"eval_metric"``; `other_names` could have been meant, too.
     ValueError if the task has nothing of this name: the text lists what it has, and names the tasks
@@ -606,7 +607,7 @@ def find_named(
 def _remedy(
     name: str, entries: Collection[ObjectiveEntry | MetricEntry], other_names: Collection[str]
 ) -> str:
-    """Say what an unknown name means elsewhere, or what it may be a misspelling of."""
+    """Say where an unknown name comes from, or which name it may be a misspelling of."""
     first_word = re.split("[:@_-]", name.lower())[0]
     if {name.lower(), first_word} & set(_RANKING.split()):
         return "is for rankings, and no name of XGBRankerLite's."

@@ -11,7 +11,7 @@ logistic  ``e^z / (1+e^z)^2``  ``1 / (1 + e^z)``
 extreme   ``e^z e^(-e^z)``     ``e^(-e^z)``
 ========= ==================== =======================
 
-With ``z = (log t + f) / s``, the loss of an event at t is ``-log(p(z) / (s t))``, that of one
+With ``z = (log t + f) / s``, the loss of an event at t is ``-log(p(z) / (s t))``, and of an event
 between two bounds ``-log(S(z_lower) - S(z_upper))``. All of it is computed of hazards
 ``k = p / S`` and ratios of survival functions, which are exact far out in both tails. Two bounds so
 close that these cancel are an event in the middle of them.
@@ -156,7 +156,7 @@ def _between(low, high, kind):
 
 @kernel
 def _in_score(first, second, scale):
-    """Return derivatives in the score, of those in z: what is beyond 1e300 is limited to less."""
+    """Return derivatives in the score, from derivatives in z; none is larger than 1e300."""
     most = 1e300 * min(scale, 1.0)
     first = min(max(first, -most), most) / scale
     return first, min(second, most * min(scale, 1.0)) / (scale * scale)

@@ -182,7 +182,7 @@ class HingeLoss(_LabelLoss):
 
     @row_formula
     def row_value(y, z, parameter):
-        """Return what the margin lacks of 1."""
+        """Return ``max(1 - s z, 0)``."""
         return max(1.0 - (2.0 * y - 1.0) * z, 0.0)
 
     def start(self, y: np.ndarray, weight: np.ndarray) -> np.ndarray:

@@ -39,7 +39,7 @@ _TIME, _UPPER, _ENTRY, _STRATUM = range(4)
 
 
 class RiskSets(NamedTuple):
-    """Which rows are at risk at which event times: what a training computes once.
+    """Which rows are at risk at which event times, computed once for a training.
 
     A *step* is an event time of a stratum; before its first, each stratum has a step at which
     nothing happens. Steps are in the order of strata, and of time in each.

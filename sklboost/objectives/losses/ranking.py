@@ -73,13 +73,13 @@ class RankingSettings(NamedTuple):
 
 
 def settings_of(parameters: Mapping[str, Any]) -> RankingSettings:
-    """Return the settings among the parameters of an estimator; defaults for what is not there."""
+    """Return the settings among the parameters of an estimator; others have their defaults."""
     known = {name: parameters[name] for name in RankingSettings._fields if name in parameters}
     return RankingSettings(**known)
 
 
 class RankingLoss(Loss):
-    """What losses of rankings have in common."""
+    """Base of the losses of rankings."""
 
     n_targets = 2  # relevances, and the numbers of queries
     can_repeat = False  # a document twice makes the query longer
@@ -258,7 +258,7 @@ class LambdaRules(NamedTuple):
 
 
 class Listing(NamedTuple):
-    """What is known of the documents before there are scores, in the order of ``queries.rows``."""
+    """Numbers of the documents that need no scores, in the order of ``queries.rows``."""
 
     queries: Queries
     # float64, shape (n_samples,): what each document adds to its query's NDCG at the first position
@@ -323,7 +323,7 @@ class Positions(NamedTuple):
 def _positions(
     queries: Queries, weight: np.ndarray, settings: RankingSettings, longest: int
 ) -> Positions:
-    """Return what is known of positions before the first round: that they are all alike."""
+    """Return the positions before the first round, when all are taken to be alike."""
     if not settings.lambdarank_unbiased:
         return Positions(np.empty((2, 0)), np.empty((2, 0)), np.empty(0))
     n_positions = settings.n_pairs if settings.takes_top else _POSITIONS
@@ -372,7 +372,7 @@ def fill_lambdas(team, round_key, listing, rules, positions, raw_score, outcome)
 
 @inlined
 def normalizing_factor(rules, sizes):
-    """Return what a query's derivatives are multiplied by.
+    """Return the factor of a query's derivatives.
 
     `sizes` add up to the absolute gradients of all pairs, which have two documents each.
     """

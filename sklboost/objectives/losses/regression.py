@@ -136,7 +136,7 @@ _SHARE = 0.25
 
 
 class _RobustLoss(RowLoss):
-    """What these losses share: hessians that are no less than a share of the weight ``g / r``."""
+    """Base of losses whose hessians are no less than a share of the weight ``g / r``."""
 
     hessian_is_bound = True
 
@@ -339,7 +339,7 @@ _TINY = 1e-290
 
 
 class _LogLinkLoss(RowLoss):
-    """What these losses share: the link."""
+    """Base of losses whose raw scores are logarithms of means."""
 
     link = "log"
     targets = NOT_NEGATIVE

@@ -88,7 +88,7 @@ _LOG_2 = math.log(2.0)
 
 
 class LocationScale(DistributionLoss):
-    """What these share: raw scores ``loc / spread`` and ``log(scale / spread)``."""
+    """Base of distributions with the raw scores ``loc / spread`` and ``log(scale / spread)``."""
 
     has_own_unit = True
     has_median = False  # whether the best location is rather the median than the mean

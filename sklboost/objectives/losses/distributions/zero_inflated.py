@@ -100,7 +100,7 @@ def _value_of(base: type[DistributionLoss]) -> Any:
 
 
 class _ZeroInflated(DistributionLoss):
-    """What these share."""
+    """Base of all mixtures: a subclass names the other distribution."""
 
     base: ClassVar[type[DistributionLoss]]
     targets = NOT_NEGATIVE
