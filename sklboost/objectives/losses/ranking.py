@@ -66,11 +66,6 @@ class RankingSettings(NamedTuple):
             return _TOP if self.takes_top else _DRAWN
         return int(self.lambdarank_num_pair_per_sample)
 
-    @property
-    def exponent(self) -> float:
-        """Of the ratios of positions; negative: they are not estimated."""
-        return 1.0 / (1.0 + self.lambdarank_bias_norm) if self.lambdarank_unbiased else -1.0
-
 
 def settings_of(parameters: Mapping[str, Any]) -> RankingSettings:
     """Return the settings among the parameters of an estimator; others have their defaults."""
@@ -121,13 +116,14 @@ class LambdaRank(RankingLoss):
         self, team: ThreadTeam, y: np.ndarray, weight: np.ndarray, seed: int
     ) -> FillDerivatives:
         queries, settings = read_queries(y), self.settings
+        exponent = 1.0 / (1.0 + settings.lambdarank_bias_norm)
         rules = LambdaRules(
             metric=self.metric,
             takes_top=int(settings.takes_top),
             n_pairs=settings.n_pairs,
             is_normalized=int(settings.lambdarank_normalization),
             divides_by_difference=int(settings.lambdarank_score_normalization),
-            exponent=settings.exponent,
+            exponent=exponent if settings.lambdarank_unbiased else -1.0,
         )
         listing = _list_documents(queries, settings)
         longest = len(listing.discounts)
