@@ -41,7 +41,7 @@ from sklboost.data.sparse_table import SparseTable, join_sparse
 from sklboost.data.table import BLOCK_VALUES, Column, Table, join_tables
 from sklboost.engine.compiling import kernel
 from sklboost.engine.model import Model
-from sklboost.engine.parallel import ThreadMemory, ThreadTeam, assemble, is_joblib_task, share
+from sklboost.engine.parallel import ThreadMemory, ThreadTeam, assemble, library_of_task, share
 from sklboost.engine.structs import BinCuts, TrainingBins
 
 # What fits and predictions take.
@@ -106,7 +106,7 @@ def training_bins(
     if isinstance(X, SparseTable):
         return bin_sparse(team, X, weight, max_bin)
     if not isinstance(X, BinnedMatrix):
-        if X.size <= _MOST_VALUES and is_joblib_task():
+        if X.size <= _MOST_VALUES and library_of_task() == "joblib":
             return _shared_bins(team, X, weight, max_bin)
         cuts, has_missing = find_cuts(team, X, weight, max_bin)
         return apply_cuts(team, X, cuts, has_missing), cuts

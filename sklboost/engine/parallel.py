@@ -33,7 +33,7 @@ def default_n_threads() -> int:
     of a ``multiprocessing.Pool``.
     """
     # before joblib is asked, which would warn, or ask Dask's scheduler how large the cluster is
-    if _is_dask_task() or current_process().daemon or is_joblib_task():
+    if current_process().daemon or library_of_task():
         return 1
     limits: list[int] = [joblib.cpu_count(), joblib.effective_n_jobs(-1)]
     inner_limit = os.environ.get("OMP_NUM_THREADS", "").split(",")[0]  # a list: by nesting
@@ -48,18 +48,17 @@ def is_main_thread() -> bool:
     return is_main and current_process().name == "MainProcess"
 
 
-def is_joblib_task() -> bool:
-    """Whether this thread works on a task of joblib, in a worker thread or a worker process."""
-    if _is_dask_task():
-        return False
-    backend, _ = get_active_backend()
-    return isinstance(backend, ThreadingBackend) and backend.nesting_level > 0
+def library_of_task() -> str:
+    """Return whose task this thread works on: ``"dask"``, ``"joblib"``, or ``""`` for its own.
 
-
-def _is_dask_task() -> bool:
-    """Whether this thread works on a task of a Dask worker; Dask is not imported to know that."""
+    Dask is not imported to know that. Of joblib, a task in a worker thread or a worker process.
+    """
     state = getattr(sys.modules.get("distributed.utils"), "thread_state", None)
-    return hasattr(state, "execution_state")
+    if hasattr(state, "execution_state"):
+        return "dask"
+    backend, _ = get_active_backend()
+    is_joblib = isinstance(backend, ThreadingBackend) and backend.nesting_level > 0
+    return "joblib" if is_joblib else ""
 
 
 def n_threads_for(n_jobs: int | None, work: int, unit: int, n_times: int = 1) -> int:
@@ -162,8 +161,10 @@ class Placement:
         with suppress(Exception):
             self._move_apart(rank)
         run(rank)
-        with suppress(Exception):
-            self._release(rank)
+        with suppress(Exception):  # it may run on all processors again
+            if self._has_moved[rank]:
+                _run_on(self._allowed)
+                self._has_moved[rank] = False
 
     def _move_apart(self, rank: int) -> None:
         """Move this helper off the processor of another member, if it is there.
@@ -182,12 +183,6 @@ class Placement:
             self._has_moved[rank] = True
             _run_on(others)
             self.look(rank)
-
-    def _release(self, rank: int) -> None:
-        """Let this helper run on all processors again, if it was moved."""
-        if self._has_moved[rank]:
-            _run_on(self._allowed)
-            self._has_moved[rank] = False
 
 
 def _run_on(processors: set[int]) -> None:

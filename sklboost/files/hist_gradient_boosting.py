@@ -36,6 +36,7 @@ def read_hist_gradient_boosting(estimator: Any) -> tuple[list[ForeignTree], list
         )
     base_score = np.ravel(estimator._baseline_prediction).astype(np.float64)
     classes = getattr(estimator, "classes_", None)
+    of_classes = "binary" if len(base_score) == 1 else "multiclass"
     objective = _OBJECTIVES[estimator.loss] if len(base_score) == 1 else "multi:softprob"
     is_category = np.zeros(estimator.n_features_in_, dtype=bool)
     if estimator._preprocessor is not None:
@@ -50,11 +51,7 @@ def read_hist_gradient_boosting(estimator: Any) -> tuple[list[ForeignTree], list
     ]
     names = getattr(estimator, "feature_names_in_", None)
     info = ModelInfo(
-        task="regression"
-        if classes is None
-        else "binary"
-        if len(base_score) == 1
-        else "multiclass",
+        task="regression" if classes is None else of_classes,
         objective=objective,
         base_score=base_score,
         n_targets=1,

@@ -396,7 +396,10 @@ def encode_categories(
     if not lists.is_null and len(lists) > 0:
         known = _of_pandas(lists, features, infos)
     else:
-        of_splits = _codes_by_feature(trees)
+        of_splits: dict[int, list[np.ndarray]] = {}
+        for tree in trees:
+            for node, codes in tree.categories.items():
+                of_splits.setdefault(int(tree.feature[node]), []).append(codes)
         known = {i: _of_integers(i, of_splits.get(i, []), infos[i], text.header) for i in features}
     if not known:
         return trees, None
@@ -443,14 +446,6 @@ def _of_list(values: Section) -> Categories:
     # in other columns than pandas' all numbers are places: these are their own
     is_declared = categories == list(range(len(categories)))
     return Categories(np.arange(len(categories)), _encoding(categories, values, is_declared))
-
-
-def _codes_by_feature(trees: list[ForeignTree]) -> dict[int, list[np.ndarray]]:
-    found: dict[int, list[np.ndarray]] = {}
-    for tree in trees:
-        for node, codes in tree.categories.items():
-            found.setdefault(int(tree.feature[node]), []).append(codes)
-    return found
 
 
 def _of_integers(

@@ -21,12 +21,12 @@ from sklboost.engine.compiling import address_of, by_address, inlined, made_kern
 from sklboost.engine.elementary import exp, exp_of_negative, log, log_of_one_plus, zero_unless
 from sklboost.objectives.domains import ANYWHERE, IDENTITY, LOG, LOG_ODDS, SOFTMAX, Domain
 
-# What a block returns if all is well.
+# A block returns this if all is well.
 NO_FAULT = -1
 # Derivatives are float32 and sums of them must be numbers; and no cover is 0, as in XGBoost. A
 # user's loss has them in units that suit the largest, see `custom.py`.
 LARGEST, LEAST_HESSIAN = 1e37, 1e-16
-# What is computed of so many rows stays in the first-level cache. A power of two, see `metric.py`.
+# So many rows at a time stay in the first-level cache. A power of two, see `metric.py`.
 BLOCK_ROWS = 256
 
 _VECTOR, _MATRIX, _DERIVATIVES = "float64[::1]", "float64[:, ::1]", "float32[:, ::1]"
@@ -71,7 +71,7 @@ def gradient_block(formula: Any, *, is_of_user: bool = False) -> Any:
     its parameters are what they are multiplied by, all gradients before all hessians, and its code
     is not kept on disk.
     """
-    name = None if is_of_user else _name(formula)
+    name = None if is_of_user else full_name(formula)
 
     def fill_rows(first_row, target, score, factors, gradients, hessians):
         fault = NO_FAULT
@@ -279,7 +279,7 @@ def loss_block(formula: Formula, link: str) -> Any:
                 losses[row] -= constant(targets[row], parameters[output])
         return NO_FAULT
 
-    parts = (_name(value), constant.__name__, predict.__name__, read.__name__)
+    parts = (full_name(value), constant.__name__, predict.__name__, read.__name__)
     return made_kernel(fill_row_losses, ", ".join(parts))
 
 
@@ -288,6 +288,6 @@ def address_of_losses(formula: Formula, link: str) -> Any:
     return address_of(loss_block(formula, link), METRIC_TYPES)
 
 
-def _name(kernel: Callable[..., Any]) -> str:
+def full_name(kernel: Callable[..., Any]) -> str:
     """Return a name that no other kernel has, also in the methods of classes."""
     return f"{kernel.__module__}.{kernel.__qualname__}"

@@ -27,7 +27,7 @@ from sklboost.objectives.blocks import (
 from sklboost.objectives.domains import LINKS, LOG_ODDS, SOFTMAX
 from sklboost.objectives.loss import Loss, RowLoss, by_rows
 
-# What a user's loss may have by itself; a function has the first, as the default objective has it.
+# Links that a user's loss may have by itself; a function has the first, the default objective's.
 LINKS_OF_TASKS: dict[str, tuple[str, ...]] = {
     "regression": LINKS,
     "binary": (LOG_ODDS,),
@@ -149,7 +149,7 @@ def check_loss_fits(loss: Loss, task: str, n_outputs: int) -> None:
 
 
 class StoredLoss(Loss):
-    """What a model file has of a user's loss: what its raw scores are, and none of its code."""
+    """A user's loss as a model file has it: the meaning of its raw scores, and none of its code."""
 
     def __init__(
         self, name: str, link: str, n_outputs: int, parameters: np.ndarray, names: tuple[str, ...]
@@ -470,8 +470,13 @@ def compare_derivatives(
         if n_off > 0:  # NaN, of targets that are not known, is not
             output, row = np.unravel_index(np.nanargmax(off), off.shape)
             place = _place(y, raw_score, int(output), int(row))
-            numbers = float(analytic[output, row]), float(numeric[output, row])
-            raise AssertionError(_off(loss, kind, (n_off, y.shape[1]), place, numbers))
+            of_what = "the loss" if kind == "gradient" else "the gradient"
+            rule = "at least " if kind == "hessian" and loss.hessian_is_bound else ""
+            raise AssertionError(
+                f"the {kind}{place.of_output} of {loss.name} is off in {n_off} of {y.shape[1]} "
+                f"rows, most in row {row} {place.numbers}: it is {analytic[output, row]:.6g}, and "
+                f"should be {rule}{numeric[output, row]:.6g} by finite differences of {of_what}"
+            )
 
 
 def values_by_rows(loss: Loss, y: np.ndarray) -> OfScores | None:
@@ -506,20 +511,3 @@ def _differences(function: OfScores, raw_score: np.ndarray) -> tuple[np.ndarray,
         slopes[output] = (after[place] - before[place]) / length
         errors[output] = _ROUNDING * (np.abs(after[place]) + np.abs(before[place])) / length
     return slopes, errors
-
-
-def _off(
-    loss: Loss,
-    kind: str,
-    counts: tuple[int, int],
-    place: _Place,
-    numbers: tuple[float, float],
-) -> str:
-    """Say which row is off most."""
-    of_what = "the loss" if kind == "gradient" else "the gradient"
-    rule = "at least " if kind == "hessian" and loss.hessian_is_bound else ""
-    return (
-        f"the {kind}{place.of_output} of {loss.name} is off in {counts[0]} of {counts[1]} rows, "
-        f"most in row {place.row} {place.numbers}: it is {numbers[0]:.6g}, and should be "
-        f"{rule}{numbers[1]:.6g} by finite differences of {of_what}"
-    )

@@ -1,4 +1,4 @@
-"""What a loss is: gradients and hessians of targets and raw scores. It knows nothing of trees.
+"""Losses: gradients and hessians of targets and raw scores. They know nothing of trees.
 
 :class:`Loss` is what users inherit from, too; :class:`RowLoss` makes the blocks of a loss that is a
 formula of one row. The rounds do not know the loss they are compiled with: :func:`fill_gradients`
@@ -7,12 +7,12 @@ calls its block by its address, so a loss that a user has written in numba runs 
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 from scipy.special import expit
 
-from sklboost.engine.compiling import address_of, is_compiled_by_user, kernel
+from sklboost.engine.compiling import address_of, inlined, is_compiled_by_user, kernel
 from sklboost.engine.parallel import ThreadTeam, share
 from sklboost.objectives.blocks import (
     BLOCK_ROWS,
@@ -161,6 +161,8 @@ class Loss:
         -------
         tuple of ndarray, each of shape (n_outputs, n_samples)
         """
+        if self.row_derivatives is None and self.block is not None:
+            return derivatives_by_block(self.block, self.parameters, y, raw_score)
         if self.row_derivatives is None:
             raise NotImplementedError(
                 f"{type(self).__name__} needs a method gradients(y, raw_score)"
@@ -175,10 +177,9 @@ class Loss:
     def prepare(
         self, team: ThreadTeam, y: np.ndarray, weight: np.ndarray, seed: int
     ) -> FillDerivatives | None:
-        """Return what fills the derivatives of a round of a training, by kernels of its own.
+        """Return what fills the derivatives of a round, where these depend on other rows.
 
-        For losses of this package whose derivatives depend on other rows. None: the rounds call
-        `block`, or ask for :meth:`gradients`.
+        For losses of this package. None: the rounds call `block`, or ask for :meth:`gradients`.
 
         Parameters
         ----------
@@ -346,13 +347,34 @@ def by_rows(raw_score: np.ndarray) -> np.ndarray:
     return raw_score[0].copy() if len(raw_score) == 1 else raw_score.T.copy()
 
 
+def first_derivatives(
+    loss: Loss, y: np.ndarray, raw_score: np.ndarray, weight: np.ndarray
+) -> np.ndarray:
+    """Return gradient and hessian of the first round, of a loss that prepares; float64."""
+    both = np.empty((2, *raw_score.shape), np.float32)
+    with ThreadTeam(1) as team:
+        fill = loss.prepare(team, y, weight, 0)
+        assert fill is not None
+        fill(0, raw_score, both[0], both[1])
+    return both.astype(np.float64)
+
+
+if TYPE_CHECKING:
+    row_formula = staticmethod
+else:
+
+    def row_formula(function):
+        """Make a formula of one row in the class of a loss static, inlined where it is used."""
+        return staticmethod(inlined(function))
+
+
 class RowLoss(Loss):
     """A loss whose outputs each depend on their own raw score only: a formula of one row.
 
-    A subclass has `derivatives` and `row_value`, kernels of ``(target, raw_score, parameter)``,
-    inlined: only within the loop over rows do they become vector instructions, ten times faster for
-    formulas with two e^x (Tweedie, focal). With several targets there is an output for each, or
-    one for each of the `parameters`.
+    A subclass has `derivatives` and `row_value` of ``(target, raw_score, parameter)``, each a
+    :func:`row_formula`: only within the loop over rows do they become vector instructions, ten
+    times faster for formulas with two e^x (Tweedie, focal). With several targets there is an output
+    for each, or one for each of the `parameters`.
     """
 
     parameter = ""  # of the estimator, of which there can be several values: an output for each
@@ -379,10 +401,6 @@ class RowLoss(Loss):
     def of_metrics(self) -> dict[str, Any]:
         """The parameter, if there is one."""
         return {self.parameter: self.parameters} if self.parameter else {}
-
-    def gradients(self, y: np.ndarray, raw_score: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return gradient and hessian of each output."""
-        return derivatives_by_block(self.block, self.parameters, y, raw_score)
 
     def row_values(self, y: np.ndarray, raw_score: np.ndarray) -> np.ndarray:
         """Return the loss of each row and output, shape (n_outputs, n_samples)."""

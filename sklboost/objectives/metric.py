@@ -1,4 +1,4 @@
-"""What a metric is, and the means of losses that most metrics are.
+"""Metrics: the record, and the means of losses that most metrics are.
 
 A metric makes one number of targets, predictions and weights. Most are means of a loss: these have
 one formula of a row, which the kernel of the rounds reads in blocks of 256 rows, without coming
@@ -39,7 +39,7 @@ from sklboost.objectives.domains import (
 # function(y, prediction, weight) -> value, see Metric.
 Function = Callable[[np.ndarray, np.ndarray, np.ndarray], float]
 
-# Which predictions a formula can read, and what to do about others, by what it reads.
+# By what a formula reads: the predictions that it is for, and the remedy for others.
 _PREDICTIONS = {
     LOG: (POSITIVE, "an objective of positive predictions, such as 'count:poisson'"),
     LOG_ODDS: (SHARES, "an objective of probabilities, such as 'reg:logistic'"),

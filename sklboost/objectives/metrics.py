@@ -14,7 +14,12 @@ from sklboost.engine.sorting import order_floats
 from sklboost.objectives.blocks import ANY, LEAST_PROBABILITY, NO_FAULT, Formula
 from sklboost.objectives.domains import IDENTITY, LOG_ODDS, SOFTMAX, no_rows
 from sklboost.objectives.losses.classes import fill_largest
-from sklboost.objectives.losses.ranking import MOST_RELEVANT, discounts_of, gains_of
+from sklboost.objectives.losses.ranking import (
+    MOST_RELEVANT,
+    discounts_of,
+    gains_of,
+    starts_of_queries,
+)
 
 # --- means of losses that are no objectives
 
@@ -75,7 +80,7 @@ SQUARED_CLASS_ERROR = Formula(squared_class_errors, SOFTMAX, is_block=True)
 
 # --- areas under curves
 
-_TWO_CLASSES = "two classes or more"
+_TWO_CLASSES, _CLASS_1 = "two classes or more", "class 1"
 
 
 @np.errstate(all="ignore")
@@ -86,8 +91,7 @@ def auc(y: np.ndarray, prediction: np.ndarray, weight: np.ndarray) -> float:
     a row of class 1, as in XGBoost. Of several labels, the mean of the areas of those that have
     rows of both classes; ValueError if none has.
     """
-    areas = _areas_of_labels(_area, lambda y: y.min() < y.max(), y, prediction, weight)
-    return _mean("auc", _TWO_CLASSES, areas)
+    return _mean_of_labels("auc", _TWO_CLASSES, _area, y, prediction, weight)
 
 
 @np.errstate(all="ignore")
@@ -96,8 +100,7 @@ def aucpr(y: np.ndarray, prediction: np.ndarray, weight: np.ndarray) -> float:
 
     Of several labels, the mean over those that have rows of class 1; ValueError if none has.
     """
-    areas = _areas_of_labels(_area_of_precision, lambda y: y.max() > 0.0, y, prediction, weight)
-    return _mean("aucpr", "class 1", areas)
+    return _mean_of_labels("aucpr", _CLASS_1, _area_of_precision, y, prediction, weight)
 
 
 @np.errstate(all="ignore")
@@ -106,8 +109,8 @@ def mean_precision(y: np.ndarray, prediction: np.ndarray, weight: np.ndarray) ->
 
     As scikit-learn's ``average_precision_score``; of several labels as :func:`aucpr`.
     """
-    areas = _areas_of_labels(_average_precision, lambda y: y.max() > 0.0, y, prediction, weight)
-    return _mean("average_precision_score", "class 1", areas)
+    name = "average_precision_score"
+    return _mean_of_labels(name, _CLASS_1, _average_precision, y, prediction, weight)
 
 
 @np.errstate(all="ignore")
@@ -146,7 +149,7 @@ def auc_mu(y: np.ndarray, prediction: np.ndarray, weight: np.ndarray) -> float:
     difference of raw scores, as in LightGBM (Kleiman & Page 2019, with equal costs). Pairs with a
     class without rows are left out; ValueError if all are.
     """
-    classes = np.unique(_weighted_rows(y, weight))
+    classes = _classes_with_rows("auc_mu", y, weight)
     scores = np.log(np.maximum(prediction, LEAST_PROBABILITY))
     areas = []
     for one, other in combinations(classes.astype(int), 2):
@@ -154,28 +157,26 @@ def auc_mu(y: np.ndarray, prediction: np.ndarray, weight: np.ndarray) -> float:
         score = scores[rows, one] - scores[rows, other]
         weights = weight[rows] if len(weight) else weight
         areas.append(_area((y[rows] == one) * 1.0, score, weights))
-    return _mean("auc_mu", _TWO_CLASSES, areas)
+    return float(np.mean(areas))
 
 
-def _areas_of_labels(
+def _mean_of_labels(
+    name: str,
+    needs: str,
     area: Callable[[np.ndarray, np.ndarray, np.ndarray], float],
-    is_defined: Callable[[np.ndarray], bool],
     y: np.ndarray,
     prediction: np.ndarray,
     weight: np.ndarray,
-) -> list[float]:
-    """Return the areas of the labels whose rows have a curve; one label is one column."""
+) -> float:
+    """Return the mean area of the labels that have the classes needed; one label is one column."""
     areas = []
     for targets, scores in zip(np.atleast_2d(y.T), np.atleast_2d(prediction.T), strict=True):
         rows = ~np.isnan(targets) if y.ndim > 1 else slice(None)
         weights = weight[rows] if len(weight) else weight
         known = _weighted_rows(targets[rows], weights)
-        if len(known) > 0 and is_defined(known):
+        least = known.min(initial=np.inf) if needs == _TWO_CLASSES else 0.0
+        if known.max(initial=-np.inf) > least:
             areas.append(area(targets[rows], scores[rows], weights))
-    return areas
-
-
-def _mean(name: str, needs: str, areas: list[float]) -> float:
     if not areas:
         raise no_rows(name, needs)
     return float(np.mean(areas))
@@ -189,7 +190,7 @@ def _area(y: np.ndarray, prediction: np.ndarray, weight: np.ndarray) -> float:
 
 def _average_precision(y: np.ndarray, prediction: np.ndarray, weight: np.ndarray) -> float:
     positives, negatives = _by_prediction(y, prediction, weight)
-    # from the top: what is above a threshold
+    # from the top down, so that sums are of the rows above a threshold
     positives, negatives = positives[::-1], negatives[::-1]
     precision = positives.cumsum() / (positives + negatives).cumsum()
     return float((precision * positives).sum() / positives.sum())
@@ -270,20 +271,18 @@ def r2(y: np.ndarray, prediction: np.ndarray, weight: np.ndarray) -> float:
             f"r2 of predictions of shape {prediction.shape} for targets of shape {y.shape}: it "
             "needs one prediction for each target; choose another metric"
         )
-    columns = zip(np.atleast_2d(y.T), np.atleast_2d(prediction.T), strict=True)
-    known = [column for column in columns if not np.isnan(column[0]).all()]
-    return float(np.mean([_r2_of_target(*column, weight) for column in known]))
-
-
-def _r2_of_target(y: np.ndarray, prediction: np.ndarray, weight: np.ndarray) -> float:
-    known = ~np.isnan(y)
-    y, prediction = y[known], prediction[known]
-    weights = weight[known] if len(weight) else None
-    residual = np.average((y - prediction) ** 2, weights=weights)
-    variance = np.average((y - np.average(y, weights=weights)) ** 2, weights=weights)
-    if variance == 0.0:
-        return 1.0 if residual == 0.0 else 0.0
-    return float(1.0 - residual / variance)
+    shares = []
+    for column, predicted in zip(np.atleast_2d(y.T), np.atleast_2d(prediction.T), strict=True):
+        known = ~np.isnan(column)
+        if not known.any():
+            continue
+        target, weights = column[known], weight[known] if len(weight) else None
+        residual = np.average((target - predicted[known]) ** 2, weights=weights)
+        variance = np.average((target - np.average(target, weights=weights)) ** 2, weights=weights)
+        if variance == 0.0:
+            residual, variance = float(residual != 0.0), 1.0
+        shares.append(1.0 - residual / variance)
+    return float(np.mean(shares))
 
 
 # --- rankings
@@ -305,7 +304,7 @@ def mean_over_queries(
     family, most, minus = _NAME.fullmatch(name).groups()  # type: ignore[union-attr]
     _check_labels(name, family, y[:, 0], is_exponential)
     order = np.lexsort((-prediction, y[:, 1]))
-    bounds = _starts_of_queries(y[order, 1])
+    bounds = starts_of_queries(y[order, 1])
     starts, sizes = bounds[:-1], np.diff(bounds)
     top = Top(
         labels=y[order, 0],
@@ -327,7 +326,7 @@ def ranking_auc(y: np.ndarray, prediction: np.ndarray, weight: np.ndarray) -> fl
     are equally relevant, the first row is taken for the better one.
     """
     order = np.lexsort((-y[:, 0], y[:, 1]))
-    starts = _starts_of_queries(y[order, 1])
+    starts = starts_of_queries(y[order, 1])
     shares = np.empty(len(starts) - 1)
     _fill_shares_of_pairs(starts, prediction[order].astype(np.float64), shares)
     shares[np.diff(starts) < 3] = np.nan
@@ -340,17 +339,12 @@ def ranking_aucpr(y: np.ndarray, prediction: np.ndarray, weight: np.ndarray) -> 
     """Return the mean :func:`aucpr` of the queries with relevant documents and others."""
     _check_labels("aucpr", "aucpr", y[:, 0], is_exponential=False)
     order = np.lexsort((-prediction, y[:, 1]))
-    starts, relevant = _starts_of_queries(y[order, 1]), y[order, 0]
+    starts, relevant = starts_of_queries(y[order, 1]), y[order, 0]
     areas = np.empty(len(starts) - 1)
     _fill_areas(starts, prediction[order].astype(np.float64), relevant, 1.0 - relevant, areas)
     areas[np.minimum.reduceat(relevant, starts[:-1]) > 0.0] = np.nan
     needs = "a query with relevant and irrelevant documents"
     return _mean_of_queries("aucpr", needs, areas, weight, order[starts[:-1]])
-
-
-def _starts_of_queries(numbers: np.ndarray) -> np.ndarray:
-    """Return where each query begins in sorted numbers, and where the last one ends."""
-    return np.flatnonzero(np.r_[True, numbers[1:] != numbers[:-1], True])
 
 
 def _mean_of_queries(

@@ -81,23 +81,24 @@ def _of_rows(loss: type[RowLoss], *aliases: str) -> ObjectiveEntry:
     return ObjectiveEntry(loss.name, make, aliases)
 
 
-def _of_classes(loss: type[Softmax | OneVsRest], *aliases: str) -> ObjectiveEntry:
-    """Make the entry of a loss that knows nothing but the number of classes."""
-    return ObjectiveEntry(loss.name, lambda n_classes, _: loss(n_classes), aliases)
-
-
 def _of_queries(loss: type[ranking.RankingLoss], *aliases: str) -> ObjectiveEntry:
     """Make the entry of a loss of rankings."""
     make: MakeLoss = lambda _, parameters: loss(ranking.settings_of(parameters))  # noqa: E731
     return ObjectiveEntry(loss.name, make, aliases)
 
 
-def _later(place: str) -> MakeLoss:
-    """Return a function of the losses that is imported when it is first called."""
-    return lambda *arguments: resolve_name(f"sklboost.objectives.losses.{place}")(*arguments)
+def _cox(_: int, parameters: Mapping[str, Any]) -> Loss:
+    from sklboost.objectives.losses.cox import Cox  # most fits do without
+
+    return Cox(parameters.get("ties", "breslow"))
 
 
-_cox, _aft = _later("cox:make_cox"), _later("aft:make_aft")
+def _aft(_: int, parameters: Mapping[str, Any]) -> Loss:
+    from sklboost.objectives.losses.aft import AcceleratedFailureTime
+
+    scale = np.ravel(parameters.get("aft_loss_distribution_scale", 1.0))
+    distribution = parameters.get("aft_loss_distribution", "normal")
+    return AcceleratedFailureTime(distribution, float(scale[0]))
 
 
 # The first of each task is its default.
@@ -133,8 +134,12 @@ OBJECTIVES: dict[str, tuple[ObjectiveEntry, ...]] = {
         _of_rows(HingeLoss, "hinge"),
     ),
     "multiclass": (
-        _of_classes(Softmax, "multi:softmax", "log_loss", "multiclass", "binary:logistic"),
-        _of_classes(OneVsRest, "multiclassova", "multiclass_ova", "ova", "ovr"),
+        ObjectiveEntry(
+            Softmax.name,
+            lambda n_classes, _: Softmax(n_classes),
+            ("multi:softmax", "log_loss", "multiclass", "binary:logistic"),
+        ),
+        _of_rows(OneVsRest, "multiclassova", "multiclass_ova", "ova", "ovr"),
     ),
     "ranking": (
         _of_queries(ranking.LambdaRank, "lambdarank", "lambdamart"),
@@ -344,7 +349,7 @@ def _of_function(name: str, function: Function, *aliases: str) -> MetricEntry:
 def _of_loss(make: MakeLoss) -> Callable[[str, Mapping[str, Any]], Function]:
     """Return what makes the function of a loss that does not decompose by row.
 
-    Raw scores are what is predicted.
+    Predictions are raw scores.
     """
 
     def function_of(name: str, parameters: Mapping[str, Any]) -> Function:
@@ -536,10 +541,7 @@ _ESTIMATORS = {
     "survival": "XGBSurvivalLite",
 }
 _KINDS = {"objective": "an objective", "eval_metric": "a metric"}
-# What other libraries have losses and metrics for, by the first word of their names.
-_ELSEWHERE = {
-    "survival times with other distributions": "survivalaft",
-}
+# First words of the names that other libraries have for rankings.
 _RANKING = (
     "rank lambdarank lambdamart ndcg dcg map pre mrr xendcg yetirank yetirankpairwise pairlogit "
     "pairlogitpairwise queryrmse querysoftmax querycrossentropy stochasticrank"
@@ -575,7 +577,7 @@ def find_named(
     task: str,
     other_names: Collection[str] = (),
 ) -> Entry:
-    """Return what has this name among what is known for a task.
+    """Return the entry of this name among the entries of a task.
 
     `argument` is ``"objective"`` or ``"eval_metric"``; `other_names` could have been meant, too.
     ValueError if the task has nothing of this name: the text lists what it has, and names the tasks
@@ -605,13 +607,12 @@ def find_named(
 def _remedy(
     name: str, entries: Collection[ObjectiveEntry | MetricEntry], other_names: Collection[str]
 ) -> str:
-    """Say what an unknown name means elsewhere, or what it may be a misspelling of."""
+    """Say where an unknown name comes from, or which name it may be a misspelling of."""
     first_word = re.split("[:@_-]", name.lower())[0]
     if {name.lower(), first_word} & set(_RANKING.split()):
         return "is for rankings, and no name of XGBRankerLite's."
-    for task, words in _ELSEWHERE.items():
-        if {name.lower(), first_word} & set(words.split()):
-            return f"is for {task}, which sklboost does not have."
+    if "survivalaft" in (name.lower(), first_word):  # CatBoost's
+        return "is for survival times with other distributions, which sklboost does not have."
     aliases = (alias for entry in entries for alias in entry.aliases)
     candidates = {each.lower(): each for each in (*other_names, *aliases)}
     candidates |= {entry.title.lower(): entry.title for entry in entries}

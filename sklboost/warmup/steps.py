@@ -64,7 +64,6 @@ def steps() -> Iterator[tuple[str, Callable[[], object]]]:
     yield "derivations", lambda: _derive(X)
     yield "linear leaves, float32 features", lambda: _fit_and_predict(X_single, one, **linear)
     yield "losses", _compile_losses
-    yield "distributions", _compile_distributions
     yield "rankings", lambda: _rank(X)
     yield "survival times", lambda: _survive(X)
     yield "metrics", _compile_metrics
@@ -99,20 +98,24 @@ def steps() -> Iterator[tuple[str, Callable[[], object]]]:
 
 
 def _compile_losses() -> None:
-    parameters, y = LOSS_DEFAULTS, np.ones((1, 1))
+    losses: list[Loss] = [find_distribution(name)() for name in DISTRIBUTIONS]
     for task, objectives in OBJECTIVES.items():
-        for objective in objectives if task not in _OF_ALL_ROWS else ():
-            loss = objective.make(3 if task == "multiclass" else 1, parameters)
-            raw_score = np.zeros((loss.n_outputs, 1))
-            compile_loss(loss, 1)
-            loss.gradients(y, raw_score)
-            loss.value(y, raw_score, np.empty(0))
+        if task not in _OF_ALL_ROWS:
+            size = 3 if task == "multiclass" else 1
+            losses += [objective.make(size, LOSS_DEFAULTS) for objective in objectives]
+    y = np.ones((1, 1))
+    for loss in losses:
+        raw_score = np.zeros((loss.n_outputs, 1))
+        compile_loss(loss, 1)
+        loss.gradients(y, raw_score)
+        loss.value(y, raw_score, np.empty(0))
 
 
 def _rank(X: np.ndarray) -> None:
     y = np.arange(len(X)) % 2
     for objective in OBJECTIVES["ranking"]:
         model = XGBRankerLite(objective=objective.name, n_estimators=1, max_depth=1, n_jobs=1)
+        model.set_params(min_child_weight=0.0)  # of cross entropy all hessians add up to 1
         model.fit(X, y, group=[len(X)]).score(X, y, group=[len(X)])
 
 
@@ -122,15 +125,6 @@ def _survive(X: np.ndarray) -> None:
         model = XGBSurvivalLite(objective=objective.name, n_estimators=1, max_depth=1, n_jobs=1)
         model.fit(X, y, X_val=X, y_val=y).score(X, y)
         model.predict_cumulative_hazard_function(X[:1])
-
-
-def _compile_distributions() -> None:
-    for name in DISTRIBUTIONS:
-        loss, y = find_distribution(name)(), np.ones((1, 1))
-        raw_score = np.zeros((loss.n_outputs, 1))
-        compile_loss(loss, 1)
-        loss.gradients(y, raw_score)
-        loss.value(y, raw_score, np.empty(0))
 
 
 class _HalfOfSquares(Loss):

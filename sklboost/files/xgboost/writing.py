@@ -85,7 +85,12 @@ def _check(model: Model, info: ModelInfo) -> None:
         raise NotExpressibleError(
             f"missing={info.missing}, a number that counts as missing, in its files"
         )
-    _check_classes(info)
+    labels = [] if info.classes is None or info.task == "multilabel" else info.classes.tolist()
+    if len(labels) == 1:
+        raise NotExpressibleError(f"single class, {labels[0]!r}")
+    if labels != list(range(len(labels))):
+        shown = ", ".join(map(repr, labels[:3])) + ", ..." * (len(labels) > 3)
+        raise NotExpressibleError(f"labels {shown}: its classes are 0, 1, 2, ...")
     names = info.feature_names or []
     wrong = [name for name in names if any(mark in name for mark in _NO_NAME_HAS)]
     if wrong:
@@ -94,17 +99,6 @@ def _check(model: Model, info: ModelInfo) -> None:
         )
     if len(set(names)) < len(names):
         raise NotExpressibleError("two features of the same name")
-
-
-def _check_classes(info: ModelInfo) -> None:
-    if info.classes is None or info.task == "multilabel":
-        return
-    labels = info.classes.tolist()
-    if len(labels) == 1:
-        raise NotExpressibleError(f"single class, {labels[0]!r}")
-    if labels != list(range(len(labels))):
-        shown = ", ".join(map(repr, labels[:3])) + ", ..." * (len(labels) > 3)
-        raise NotExpressibleError(f"labels {shown}: its classes are 0, 1, 2, ...")
 
 
 def _base_score(info: ModelInfo) -> tuple[np.ndarray, np.ndarray]:

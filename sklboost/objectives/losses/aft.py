@@ -11,7 +11,7 @@ logistic  ``e^z / (1+e^z)^2``  ``1 / (1 + e^z)``
 extreme   ``e^z e^(-e^z)``     ``e^(-e^z)``
 ========= ==================== =======================
 
-With ``z = (log t + f) / s``, the loss of an event at t is ``-log(p(z) / (s t))``, that of one
+With ``z = (log t + f) / s``, the loss of an event at t is ``-log(p(z) / (s t))``, and of an event
 between two bounds ``-log(S(z_lower) - S(z_upper))``. All of it is computed of hazards
 ``k = p / S`` and ratios of survival functions, which are exact far out in both tails. Two bounds so
 close that these cancel are an event in the middle of them.
@@ -21,8 +21,6 @@ XGBoost"; the raw scores there are ``-f``.
 """
 
 import math
-from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 from scipy.special import logit, ndtri
@@ -33,7 +31,6 @@ from sklboost.objectives.blocks import (
     LARGEST,
     LEAST_HESSIAN,
     NO_FAULT,
-    derivatives_by_block,
     limited,
 )
 from sklboost.objectives.domains import POSITIVE, check_base_score, refuse_first
@@ -159,7 +156,7 @@ def _between(low, high, kind):
 
 @kernel
 def _in_score(first, second, scale):
-    """Return derivatives in the score, of those in z: what is beyond 1e300 is limited to less."""
+    """Return derivatives in the score, from derivatives in z; none is larger than 1e300."""
     most = 1e300 * min(scale, 1.0)
     first = min(max(first, -most), most) / scale
     return first, min(second, most * min(scale, 1.0)) / (scale * scale)
@@ -234,18 +231,12 @@ class AcceleratedFailureTime(Loss):
             "aft_loss_distribution_scale": [self.scale],
         }
 
-    def gradients(self, y: np.ndarray, raw_score: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return gradient and hessian of each row."""
-        return derivatives_by_block(self.block, self.parameters, y, raw_score)
-
     def row_values(self, y: np.ndarray, raw_score: np.ndarray) -> np.ndarray:
-        """Return the loss of each row, shape (n_samples,)."""
         values = np.empty(raw_score.shape[1])
         _fill_values(np.ascontiguousarray(y), raw_score[0], self.parameters, values)
         return values
 
     def value(self, y: np.ndarray, raw_score: np.ndarray, weight: np.ndarray) -> float:
-        """Return the mean loss."""
         return float(weighted_mean(self.row_values(y, raw_score), weight))
 
     def start(self, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
@@ -290,10 +281,3 @@ class AcceleratedFailureTime(Loss):
     def needs(self, y: np.ndarray) -> dict[str, np.ndarray]:
         """Return which rows keep times from being anything above, and anything below."""
         return {"event": meets(y[:, 1] < np.inf), "lower bound above 0": meets(y[:, 0] > 0.0)}
-
-
-def make_aft(_: int, parameters: Mapping[str, Any]) -> AcceleratedFailureTime:
-    """Make the loss of an estimator's parameters."""
-    scale = np.ravel(parameters.get("aft_loss_distribution_scale", 1.0))
-    distribution = parameters.get("aft_loss_distribution", "normal")
-    return AcceleratedFailureTime(distribution, float(scale[0]))

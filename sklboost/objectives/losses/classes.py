@@ -1,7 +1,5 @@
 """Losses of two classes and of several."""
 
-from functools import partial
-
 import numpy as np
 
 from sklboost.engine.compiling import inlined, kernel
@@ -11,10 +9,9 @@ from sklboost.objectives.blocks import (
     LEAST_HESSIAN,
     NO_FAULT,
     Formula,
-    derivatives_by_block,
 )
 from sklboost.objectives.domains import SHARES, SOFTMAX, predictions_of, refuse_first
-from sklboost.objectives.loss import Loss, RowLoss, by_rows
+from sklboost.objectives.loss import Loss, RowLoss, by_rows, row_formula
 from sklboost.objectives.metric import losses_of_rows
 from sklboost.objectives.start_values import (
     find_constants,
@@ -45,8 +42,7 @@ class LogLoss(RowLoss):
     targets = SHARES
     largest_step = LARGEST_STEP
 
-    @staticmethod
-    @inlined
+    @row_formula
     def derivatives(y, z, parameter):
         """Return ``p - y`` and ``p (1 - p)``."""
         # e^-|z| cannot overflow; p and 1 - p both come out to full precision
@@ -58,20 +54,17 @@ class LogLoss(RowLoss):
         # written so, a saturated row's gradient is a tiny number and not 0
         return probability * (1.0 - y) - complement * y, larger * smaller
 
-    @staticmethod
-    @inlined
+    @row_formula
     def term(z, parameter):
         """Return ``e^-|z|``."""
         return exp_of_negative(-abs(z))
 
-    @staticmethod
-    @inlined
+    @row_formula
     def row_value(y, z, decay):
         """Return ``-y z + log(1 + e^z)``, written so that nothing overflows or cancels."""
         return max(z, 0.0) - y * z + log_of_one_plus(decay)
 
-    @staticmethod
-    @inlined
+    @row_formula
     def least_value(y, parameter):
         """Return the value where p = y, the entropy of y."""
         rest = 1.0 - y
@@ -104,7 +97,6 @@ class _LabelLoss(RowLoss):
     hessian_is_bound = True
 
     def check_targets(self, y: np.ndarray, name: str) -> None:
-        """Raise ValueError for a target that is neither 0 nor 1."""
         is_other = ~np.isnan(y) & (y != 0.0) & (y != 1.0)
         remedy = "for probabilities choose 'binary:logistic'"
         why = f"objective={self.name!r} needs targets 0 and 1; {remedy}"
@@ -135,8 +127,7 @@ class FocalLoss(_LabelLoss):
     parameter = "focal_gamma"
     largest_step = LARGEST_STEP
 
-    @staticmethod
-    @inlined
+    @row_formula
     def derivatives(y, z, gamma):
         """Return the derivatives in z, of the sign of the label."""
         sign = 2.0 * y - 1.0
@@ -146,15 +137,13 @@ class FocalLoss(_LabelLoss):
         bend = weight * p * (q * (1.0 + 2.0 * gamma) + gamma * log_p * (q - gamma * p))
         return sign * slope, max(bend, weight * p * q)
 
-    @staticmethod
-    @inlined
+    @row_formula
     def row_value(y, z, gamma):
         """Return ``-q^gamma log(p)``."""
         _, _, log_p, log_q = _chances((2.0 * y - 1.0) * z)
         return -exp_of_negative(gamma * log_q) * log_p
 
     def start(self, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
-        """Return the constants at which the mean gradients are 0."""
         constants = find_constants(self, np.atleast_2d(y), weight)
         return _bounded(constants)
 
@@ -185,17 +174,15 @@ class HingeLoss(_LabelLoss):
     name = "binary:hinge"
     link = "other"
 
-    @staticmethod
-    @inlined
+    @row_formula
     def derivatives(y, z, parameter):
         """Return ``-s`` where the margin is below 1, and 1."""
         sign = 2.0 * y - 1.0
         return -sign * (1.0 if sign * z < 1.0 else 0.0), 1.0
 
-    @staticmethod
-    @inlined
+    @row_formula
     def row_value(y, z, parameter):
-        """Return what the margin lacks of 1."""
+        """Return ``max(1 - s z, 0)``."""
         return max(1.0 - (2.0 * y - 1.0) * z, 0.0)
 
     def start(self, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
@@ -208,11 +195,9 @@ class HingeLoss(_LabelLoss):
         return np.full(self.n_outputs, 2.0 * prediction - 1.0)
 
     def predictions(self, raw_score: np.ndarray) -> np.ndarray:
-        """Return 0 or 1, shape (n_samples,) or (n_samples, n_outputs)."""
         return by_rows((raw_score > 0.0).astype(np.float64))
 
     def probabilities(self, raw_score: np.ndarray) -> np.ndarray:
-        """Return 0 and 1 for the two classes, shape (n_samples, 2)."""
         is_one = (raw_score[0] > 0.0).astype(np.float64)
         return np.column_stack([1.0 - is_one, is_one])
 
@@ -298,12 +283,6 @@ def fill_largest(rows, raw_score, largest):
             largest[row] = max(largest[row], scores[row])
 
 
-def _is_of_class(number: int, codes: np.ndarray) -> np.ndarray:
-    """Return 1 where the class has this number, else 0; float64."""
-    found: np.ndarray = (codes == number).astype(np.float64)
-    return found
-
-
 class Softmax(Loss):
     """Log loss of K classes, K raw scores a row: ``p = softmax(z)``, loss ``-log p_y``.
 
@@ -327,19 +306,16 @@ class Softmax(Loss):
 
     formula = Formula(softmax_values, SOFTMAX, is_block=True)
 
-    def gradients(self, y: np.ndarray, raw_score: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return gradient and hessian of each output."""
-        return derivatives_by_block(self.block, self.parameters, y, raw_score)
-
     def start(self, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
         """Return the logarithms of the shares of the classes."""
         codes = np.atleast_2d(y)[0]
-        numbers = range(self.n_outputs)
-        shares = [weighted_mean(codes, weight, partial(_is_of_class, k)) for k in numbers]
-        return np.log(shares)
+
+        def share(class_: int) -> float:
+            return weighted_mean(codes, weight, lambda some: (some == class_) * 1.0)
+
+        return np.log([share(class_) for class_ in range(self.n_outputs)])
 
     def value(self, y: np.ndarray, raw_score: np.ndarray, weight: np.ndarray) -> float:
-        """Return the mean of ``-log`` of the probability of what happened."""
         (losses,) = losses_of_rows(self.formula, self.parameters, y, raw_score)
         return weighted_mean(losses, weight)
 
@@ -361,14 +337,12 @@ class OneVsRest(RowLoss):
     def __init__(self, n_classes: int):
         super().__init__(1, tuple(map(float, range(n_classes))))
 
-    @staticmethod
-    @inlined
+    @row_formula
     def derivatives(y, z, class_):
         """Return the derivatives of the log loss of being of this class."""
         return _log_loss_derivatives(1.0 if y == class_ else 0.0, z, class_)
 
-    @staticmethod
-    @inlined
+    @row_formula
     def row_value(y, z, class_):
         """Return the log loss of being of this class."""
         return _log_loss_value(1.0 if y == class_ else 0.0, z, exp_of_negative(-abs(z)))
@@ -381,7 +355,6 @@ class OneVsRest(RowLoss):
 
     @np.errstate(all="ignore")
     def predictions(self, raw_score: np.ndarray) -> np.ndarray:
-        """Return the probabilities of the classes, shape (n_samples, n_classes)."""
         # logarithms first: where no class is likely, all their probabilities could round to 0
         logarithms = -np.logaddexp(0.0, -raw_score)
         return by_rows(predictions_of(SOFTMAX, logarithms))

@@ -21,8 +21,7 @@ chapter 3.
 """
 
 import math
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -31,7 +30,7 @@ from sklboost.engine.elementary import exp, log
 from sklboost.engine.parallel import ThreadTeam
 from sklboost.objectives.blocks import LARGEST, LEAST_HESSIAN, limited
 from sklboost.objectives.domains import refuse_first
-from sklboost.objectives.loss import FillDerivatives, Loss
+from sklboost.objectives.loss import FillDerivatives, Loss, first_derivatives
 
 # Raw scores so far below the largest of their stratum count as that far below: no sum is 0.
 _DEEPEST = -300.0
@@ -40,7 +39,7 @@ _TIME, _UPPER, _ENTRY, _STRATUM = range(4)
 
 
 class RiskSets(NamedTuple):
-    """Which rows are at risk at which event times: what a training computes once.
+    """Which rows are at risk at which event times, computed once for a training.
 
     A *step* is an event time of a stratum; before its first, each stratum has a step at which
     nothing happens. Steps are in the order of strata, and of time in each.
@@ -128,14 +127,10 @@ class Cox(Loss):
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return gradient and hessian of the sum over all events, weight included."""
         weight = np.empty(0) if weight is None else weight
-        both = np.empty((2, *raw_score.shape), np.float32)
-        with ThreadTeam(1) as team:
-            self.prepare(team, y, weight, 0)(0, raw_score, both[0], both[1])
-        gradient, hessian = both * (weight if len(weight) else 1.0)
-        return gradient, hessian
+        both = first_derivatives(self, y, raw_score, weight) * (weight if len(weight) else 1.0)
+        return both[0], both[1]
 
     def check_targets(self, y: np.ndarray, name: str) -> None:
-        """Raise ValueError for bounds that are neither equal nor without end."""
         time, upper = y[:, _TIME], y[:, _UPPER]
         refuse_first(
             (upper != time) & (upper < np.inf),
@@ -153,11 +148,6 @@ class Cox(Loss):
         _, loss = self.hazards(risk, raw_score, weight)
         events = weight[risk.is_event].sum() if len(weight) else risk.is_event.sum()
         return loss / float(events) if events > 0 else math.nan
-
-
-def make_cox(_: int, parameters: Mapping[str, Any]) -> Cox:
-    """Make the loss of an estimator's parameters."""
-    return Cox(parameters.get("ties", "breslow"))
 
 
 def risk_sets(y: np.ndarray) -> RiskSets:

@@ -14,7 +14,7 @@ from sklboost.engine.elementary import exp, exp_of_negative, hash_key, log, mix_
 from sklboost.engine.parallel import ThreadTeam, assemble, barrier, share
 from sklboost.objectives.blocks import LEAST_HESSIAN
 from sklboost.objectives.domains import NOT_NEGATIVE, check_domain, refuse_first
-from sklboost.objectives.loss import FillDerivatives, Loss
+from sklboost.objectives.loss import FillDerivatives, Loss, first_derivatives
 
 # Gains 2^label - 1 beyond are no whole numbers of 32 bits; XGBoost has the same limit.
 MOST_RELEVANT = 31
@@ -66,20 +66,15 @@ class RankingSettings(NamedTuple):
             return _TOP if self.takes_top else _DRAWN
         return int(self.lambdarank_num_pair_per_sample)
 
-    @property
-    def exponent(self) -> float:
-        """Of the ratios of positions; negative: they are not estimated."""
-        return 1.0 / (1.0 + self.lambdarank_bias_norm) if self.lambdarank_unbiased else -1.0
-
 
 def settings_of(parameters: Mapping[str, Any]) -> RankingSettings:
-    """Return the settings among the parameters of an estimator; defaults for what is not there."""
+    """Return the settings among the parameters of an estimator; others have their defaults."""
     known = {name: parameters[name] for name in RankingSettings._fields if name in parameters}
     return RankingSettings(**known)
 
 
 class RankingLoss(Loss):
-    """What losses of rankings have in common."""
+    """Base of the losses of rankings."""
 
     n_targets = 2  # relevances, and the numbers of queries
     can_repeat = False  # a document twice makes the query longer
@@ -93,16 +88,10 @@ class RankingLoss(Loss):
         return self.settings._asdict()
 
     def gradients(self, y: np.ndarray, raw_score: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the derivatives of the first round; `y` has relevances and query numbers."""
-        both = np.empty((2, *raw_score.shape), np.float32)
-        with ThreadTeam(1) as team:
-            fill = self.prepare(team, y, np.empty(0), 0)
-            assert fill is not None
-            fill(0, raw_score, both[0], both[1])
-        return both[0].astype(np.float64), both[1].astype(np.float64)
+        both = first_derivatives(self, y, raw_score, np.empty(0))
+        return both[0], both[1]
 
     def check_targets(self, y: np.ndarray, name: str) -> None:
-        """Raise ValueError unless relevances are such as the loss reads, shape (n_samples, 2)."""
         labels = y[:, 0]
         check_domain(labels, NOT_NEGATIVE, name, self.name)
         if not self.settings.ndcg_exp_gain or not self.reads_powers:
@@ -126,15 +115,15 @@ class LambdaRank(RankingLoss):
     def prepare(
         self, team: ThreadTeam, y: np.ndarray, weight: np.ndarray, seed: int
     ) -> FillDerivatives:
-        """Return what fills the derivatives of a round."""
         queries, settings = read_queries(y), self.settings
+        exponent = 1.0 / (1.0 + settings.lambdarank_bias_norm)
         rules = LambdaRules(
             metric=self.metric,
             takes_top=int(settings.takes_top),
             n_pairs=settings.n_pairs,
             is_normalized=int(settings.lambdarank_normalization),
             divides_by_difference=int(settings.lambdarank_score_normalization),
-            exponent=settings.exponent,
+            exponent=exponent if settings.lambdarank_unbiased else -1.0,
         )
         listing = _list_documents(queries, settings)
         longest = len(listing.discounts)
@@ -160,7 +149,6 @@ class LambdaRankPrecision(LambdaRank):
     reads_powers = False
 
     def check_targets(self, y: np.ndarray, name: str) -> None:
-        """Raise ValueError unless relevances are 0 or 1."""
         labels = y[:, 0]
         why = (
             f"objective={self.name!r} needs relevances of 0 and 1; choose 'rank:ndcg', or give "
@@ -185,7 +173,6 @@ class CrossEntropyNDCG(RankingLoss):
     def prepare(
         self, team: ThreadTeam, y: np.ndarray, weight: np.ndarray, seed: int
     ) -> FillDerivatives:
-        """Return what fills the derivatives of a round."""
         queries = read_queries(y)
         is_exponential = self.settings.ndcg_exp_gain
         gains = gains_of(queries.labels, is_exponential) + 1.0
@@ -222,9 +209,13 @@ class Queries(NamedTuple):
 def read_queries(y: np.ndarray) -> Queries:
     """Return the queries of encoded targets, shape (2, n_samples): relevances, query numbers."""
     rows = np.argsort(y[1], kind="stable").astype(np.int64)
-    numbers = y[1][rows]
-    starts = np.flatnonzero(np.r_[True, numbers[1:] != numbers[:-1], True]).astype(np.int64)
-    return Queries(rows, starts, np.ascontiguousarray(y[0][rows], np.float64))
+    labels = np.ascontiguousarray(y[0][rows], np.float64)
+    return Queries(rows, starts_of_queries(y[1][rows]), labels)
+
+
+def starts_of_queries(numbers: np.ndarray) -> np.ndarray:
+    """Return where each query begins in sorted numbers, and where the last one ends."""
+    return np.flatnonzero(np.r_[True, numbers[1:] != numbers[:-1], True]).astype(np.int64)
 
 
 def spread(of_queries: np.ndarray, queries: Queries) -> np.ndarray:
@@ -263,7 +254,7 @@ class LambdaRules(NamedTuple):
 
 
 class Listing(NamedTuple):
-    """What is known of the documents before there are scores, in the order of ``queries.rows``."""
+    """Numbers of the documents that need no scores, in the order of ``queries.rows``."""
 
     queries: Queries
     # float64, shape (n_samples,): what each document adds to its query's NDCG at the first position
@@ -328,7 +319,7 @@ class Positions(NamedTuple):
 def _positions(
     queries: Queries, weight: np.ndarray, settings: RankingSettings, longest: int
 ) -> Positions:
-    """Return what is known of positions before the first round: that they are all alike."""
+    """Return the positions before the first round, when all are taken to be alike."""
     if not settings.lambdarank_unbiased:
         return Positions(np.empty((2, 0)), np.empty((2, 0)), np.empty(0))
     n_positions = settings.n_pairs if settings.takes_top else _POSITIONS
@@ -377,7 +368,7 @@ def fill_lambdas(team, round_key, listing, rules, positions, raw_score, outcome)
 
 @inlined
 def normalizing_factor(rules, sizes):
-    """Return what a query's derivatives are multiplied by.
+    """Return the factor of a query's derivatives.
 
     `sizes` add up to the absolute gradients of all pairs, which have two documents each.
     """

@@ -15,7 +15,7 @@ from sklboost.objectives.domains import (
     check_domain,
     refuse_first,
 )
-from sklboost.objectives.loss import RowLoss, by_rows
+from sklboost.objectives.loss import RowLoss, by_rows, row_formula
 from sklboost.objectives.start_values import (
     find_constants,
     known_means,
@@ -45,20 +45,15 @@ class OrderedAlphas(RowLoss):
             target = y[output % len(y)]
             known = ~np.isnan(target)
             if known.any():
+                loss, rows = type(self)(1, (alpha,)), target[np.newaxis, known]
                 weights = weight[known] if len(weight) else weight
-                found.append(self._d2_of(target[known], prediction[output, known], weights, alpha))
+                of_model = loss.value(rows, prediction[np.newaxis, output, known], weights)
+                constants = np.full(rows.shape, loss.start(rows, weights))
+                of_constant = loss.value(rows, constants, weights)
+                if rows.min() == rows.max():  # 1 for no error, else 0
+                    of_model, of_constant = float(of_model != 0.0), 1.0
+                found.append(1.0 - of_model / of_constant)
         return float(np.mean(found))
-
-    def _d2_of(
-        self, y: np.ndarray, prediction: np.ndarray, weight: np.ndarray, alpha: float
-    ) -> float:
-        """Return the D2 of one alpha and target; all targets the same: 1 for no error, else 0."""
-        loss, rows = type(self)(1, (alpha,)), y[np.newaxis]
-        of_model = loss.value(rows, prediction[np.newaxis], weight)
-        of_constant = loss.value(rows, np.full(rows.shape, loss.start(rows, weight)), weight)
-        if y.min() == y.max():
-            return 1.0 if of_model == 0.0 else 0.0
-        return 1.0 - of_model / of_constant
 
 
 class QuantileError(OrderedAlphas):
@@ -73,22 +68,19 @@ class QuantileError(OrderedAlphas):
         super().__init__(n_targets, parameters)
         self.renewal = self.parameters
 
-    @staticmethod
-    @inlined
+    @row_formula
     def derivatives(y, p, alpha):
         """Return ``1 - a`` above the target and ``-a`` below; 1 for the hessian."""
         gradient = (1.0 if p > y else 0.0) - alpha
         return 0.0 if p == y else gradient, 1.0
 
-    @staticmethod
-    @inlined
+    @row_formula
     def row_value(y, p, alpha):
         """Return the distance times a below the target, ``1 - a`` above."""
         difference = y - p
         return max(alpha * difference, (alpha - 1.0) * difference)
 
     def start(self, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
-        """Return the quantiles of the targets."""
         targets = np.atleast_2d(y)
         return np.array(
             [
@@ -105,14 +97,12 @@ class AbsoluteError(QuantileError):
     parameter = ""
     d2 = None  # type: ignore[assignment]  # as scikit-learn: absolute errors are scored by R²
 
-    @staticmethod
-    @inlined
+    @row_formula
     def derivatives(y, p, alpha):
         """Return the sign of ``p - y``; 1 for the hessian."""
         return (1.0 if p > y else 0.0) - (1.0 if p < y else 0.0), 1.0
 
-    @staticmethod
-    @inlined
+    @row_formula
     def row_value(y, p, alpha):
         """Return ``|y - p|``."""
         return abs(y - p)
@@ -124,15 +114,13 @@ class ExpectileError(OrderedAlphas):
     name = "reg:expectileerror"
     parameter = "expectile_alpha"
 
-    @staticmethod
-    @inlined
+    @row_formula
     def derivatives(y, p, alpha):
         """Return the residual times 2 a below the target, ``2 (1 - a)`` above; this factor."""
         hessian = 2.0 * (alpha if y > p else 1.0 - alpha)
         return hessian * (p - y), hessian
 
-    @staticmethod
-    @inlined
+    @row_formula
     def row_value(y, p, alpha):
         """Return the squared distance times a below the target, ``1 - a`` above."""
         difference = y - p
@@ -148,7 +136,7 @@ _SHARE = 0.25
 
 
 class _RobustLoss(RowLoss):
-    """What these losses share: hessians that are no less than a share of the weight ``g / r``."""
+    """Base of losses whose hessians are no less than a share of the weight ``g / r``."""
 
     hessian_is_bound = True
 
@@ -177,16 +165,14 @@ class Huber(_RobustLoss):
     name = "reg:huber"
     parameter = "huber_slope"
 
-    @staticmethod
-    @inlined
+    @row_formula
     def derivatives(y, p, slope):
         """Return the residual within ``+-slope``; 1 up to there, then a share of the weight."""
         size = abs(p - y)
         weight = slope / max(size, slope)
         return weight * (p - y), max(1.0 if size <= slope else 0.0, _SHARE * weight)
 
-    @staticmethod
-    @inlined
+    @row_formula
     def row_value(y, p, slope):
         """Return ``r^2 / 2``, and beyond the slope the straight line that continues it."""
         size = abs(p - y)
@@ -200,16 +186,14 @@ class PseudoHuber(_RobustLoss):
     name = "reg:pseudohubererror"
     parameter = "huber_slope"
 
-    @staticmethod
-    @inlined
+    @row_formula
     def derivatives(y, p, slope):
         """Return ``r w`` and ``w^3`` with ``w = 1 / sqrt(1 + (r/d)^2)``."""
         share = (p - y) / slope
         weight = 1.0 / math.sqrt(1.0 + share * share)
         return weight * (p - y), weight * max(weight * weight, _SHARE)
 
-    @staticmethod
-    @inlined
+    @row_formula
     def row_value(y, p, slope):
         """Return ``d^2 (sqrt(1 + (r/d)^2) - 1)``, written so that nothing cancels."""
         share = (y - p) / slope
@@ -222,8 +206,7 @@ class LogCosh(_RobustLoss):
 
     name = "reg:logcosh"
 
-    @staticmethod
-    @inlined
+    @row_formula
     def derivatives(y, p, parameter):
         """Return ``tanh(r)`` and ``1 - tanh(r)^2``."""
         size = abs(p - y)
@@ -233,8 +216,7 @@ class LogCosh(_RobustLoss):
         bend = 4.0 * decay / ((1.0 + decay) * (1.0 + decay))
         return weight * (p - y), max(bend, _SHARE * weight)
 
-    @staticmethod
-    @inlined
+    @row_formula
     def row_value(y, p, parameter):
         """Return ``log(cosh(r))``, of ``cosh(r) - 1`` so that no digit of a small r is lost."""
         size = abs(y - p)
@@ -250,15 +232,13 @@ class Fair(_RobustLoss):
     name = "reg:fair"
     parameter = "fair_c"
 
-    @staticmethod
-    @inlined
+    @row_formula
     def derivatives(y, p, scale):
         """Return ``r w`` and ``w^2`` with ``w = 1 / (1 + |r|/c)``."""
         weight = scale / (scale + abs(p - y))
         return weight * (p - y), weight * max(weight, _SHARE)
 
-    @staticmethod
-    @inlined
+    @row_formula
     def row_value(y, p, scale):
         """Return ``c^2 (|r|/c - log(1 + |r|/c))``."""
         share = abs(y - p) / scale
@@ -283,14 +263,12 @@ class SquaredLogError(RowLoss):
     link = "other"
     targets = ABOVE_MINUS_1
 
-    @staticmethod
-    @inlined
+    @row_formula
     def derivatives(y, z, parameter):
         """Return ``z - log(1 + y)`` and 1."""
         return z - log_of_one_plus(y), 1.0
 
-    @staticmethod
-    @inlined
+    @row_formula
     def row_value(y, z, parameter):
         """Return ``(z - log(1 + y))^2 / 2``."""
         return 0.5 * (z - log_of_one_plus(y)) ** 2
@@ -300,13 +278,11 @@ class SquaredLogError(RowLoss):
         return known_means(np.log1p(y), weight)
 
     def raw_of(self, prediction: float) -> np.ndarray:
-        """Return ``log(1 + p)``."""
         check_base_score(prediction, self.name, ABOVE_MINUS_1)
         return np.full(self.n_outputs, np.log1p(prediction))
 
     @np.errstate(all="ignore")
     def predictions(self, raw_score: np.ndarray) -> np.ndarray:
-        """Return ``e^z - 1``, shape (n_samples,) or (n_samples, n_outputs)."""
         return by_rows(np.expm1(np.minimum(raw_score, _LARGEST)))
 
 
@@ -327,15 +303,13 @@ class AbsolutePercentageError(RowLoss):
         super().__init__(n_targets)
         self.renewal = np.full(self.n_outputs, 0.5)
 
-    @staticmethod
-    @inlined
+    @row_formula
     def derivatives(y, p, parameter):
         """Return the sign of ``p - y`` over ``|y|``; ``1 / |y|`` for the hessian."""
         share = 1.0 / abs(y)
         return share * ((1.0 if p > y else 0.0) - (1.0 if p < y else 0.0)), share
 
-    @staticmethod
-    @inlined
+    @row_formula
     def row_value(y, p, parameter):
         """Return ``|y - p| / |y|``, with 2e-16 in the place of y = 0."""
         return abs(y - p) / max(abs(y), _LEAST_SIZE)
@@ -348,11 +322,9 @@ class AbsolutePercentageError(RowLoss):
         return np.array([weighted_quantile(target, share, 0.5) for target, share in pairs])
 
     def unit(self, y: np.ndarray, raw_score: np.ndarray, weight: np.ndarray) -> float:
-        """Return the mean of ``1 / |y|``."""
         return mean_over_targets(1.0 / np.abs(np.atleast_2d(y)), y, weight)
 
     def check_targets(self, y: np.ndarray, name: str) -> None:
-        """Raise ValueError for a target of 0."""
         why = (
             f"objective={self.name!r} divides by the targets; leave such rows out, or choose "
             "'reg:absoluteerror' with a sample_weight of 1 / |y|, bounded"
@@ -367,7 +339,7 @@ _TINY = 1e-290
 
 
 class _LogLinkLoss(RowLoss):
-    """What these losses share: the link."""
+    """Base of losses whose raw scores are logarithms of means."""
 
     link = "log"
     targets = NOT_NEGATIVE
@@ -386,27 +358,23 @@ class Poisson(_LogLinkLoss):
 
     name = "count:poisson"
 
-    @staticmethod
-    @inlined
+    @row_formula
     def derivatives(y, z, parameter):
         """Return ``m - y`` and ``m``."""
         mean = exp(z)
         return mean - y, mean
 
-    @staticmethod
-    @inlined
+    @row_formula
     def row_value(y, z, parameter):
         """Return ``m - y z``."""
         return mean_of_log(z) - y * z
 
-    @staticmethod
-    @inlined
+    @row_formula
     def least_value(y, parameter):
         """Return ``y - y log(y)``."""
         return y - y * log(max(y, _TINY))
 
-    @staticmethod
-    @inlined
+    @row_formula
     def log_of_base(y, parameter):
         """Return ``-log(y!)``, which the log-likelihood has besides."""
         return -log_of_factorial(y)
@@ -418,21 +386,18 @@ class Gamma(_LogLinkLoss):
     name = "reg:gamma"
     targets = POSITIVE
 
-    @staticmethod
-    @inlined
+    @row_formula
     def derivatives(y, z, parameter):
         """Return ``1 - y / m`` and ``y / m``."""
         ratio = y * exp(-z)
         return 1.0 - ratio, ratio
 
-    @staticmethod
-    @inlined
+    @row_formula
     def row_value(y, z, parameter):
         """Return ``y / m + z``."""
         return y * mean_of_log(-z) + z
 
-    @staticmethod
-    @inlined
+    @row_formula
     def least_value(y, parameter):
         """Return ``1 + log(y)``."""
         return 1.0 + log(y)
@@ -444,21 +409,18 @@ class Tweedie(_LogLinkLoss):
     name = "reg:tweedie"
     parameter = "tweedie_variance_power"
 
-    @staticmethod
-    @inlined
+    @row_formula
     def derivatives(y, z, power):
         """Return ``m^(2-a) - y m^(1-a)`` and ``(2-a) m^(2-a) + (a-1) y m^(1-a)``."""
         first, second = exp((2.0 - power) * z), y * exp((1.0 - power) * z)
         return first - second, (2.0 - power) * first + (power - 1.0) * second
 
-    @staticmethod
-    @inlined
+    @row_formula
     def row_value(y, z, power):
         """Return ``m^(2-a) / (2-a) - y m^(1-a) / (1-a)``: Poisson for a = 1, gamma for 2."""
         return _power_term(z, 2.0 - power) - y * _power_term(z, 1.0 - power)
 
-    @staticmethod
-    @inlined
+    @row_formula
     def least_value(y, power):
         """Return ``-y^(2-a) / ((1-a) (2-a))``, for 1 < a < 2."""
         value = exp((2.0 - power) * log(max(y, _TINY))) / ((power - 1.0) * (2.0 - power))

@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from sklboost.engine.compiling import inlined
-from sklboost.objectives.loss import RowLoss
+from sklboost.objectives.loss import RowLoss, row_formula
 from sklboost.objectives.start_values import known_means
 
 
@@ -13,14 +12,12 @@ class SquaredError(RowLoss):
     name = "reg:squarederror"
     hessian_is_one = True
 
-    @staticmethod
-    @inlined
+    @row_formula
     def derivatives(y, p, parameter):
         """Return ``p - y`` and 1."""
         return p - y, 1.0
 
-    @staticmethod
-    @inlined
+    @row_formula
     def row_value(y, p, parameter):
         """Return ``(y - p)^2 / 2``."""
         return 0.5 * (y - p) ** 2

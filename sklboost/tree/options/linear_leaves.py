@@ -265,51 +265,43 @@ def fit_linear_leaves(
             units=derivatives.units[output],
         )
         task = LeafTask(nodes, raw, derivatives_of_output, params)
-        linear = _allocate_leaves(task, int(model.depths[output]))
-        linear = _fit_tree(team, task, leaves[:, output].copy(), linear, raw_score[output])
+        # each feature once
+        most_terms = (len(nodes) + 1) // 2 * min(int(model.depths[output]), raw.n_features)
+        leaf_of = leaves[:, output].copy()
+        linear = _fit_tree(team, task, leaf_of, most_terms, raw_score[output])
         parts.append((linear, len(nodes)))
     joined = join_linear(parts)
     assert joined is not None
     return joined
 
 
-def _allocate_leaves(task: LeafTask, depth: int) -> LinearLeaves:
-    """Return linear leaves whose terms have their features, but no slopes yet."""
-    n_nodes = len(task.nodes)
-    most_terms = (n_nodes + 1) // 2 * min(depth, task.raw.n_features)  # each feature once
-    starts, limits = np.empty(n_nodes + 1, dtype=np.int64), np.zeros((n_nodes, 2))
-    terms = records(most_terms, LINEAR_TERM_DTYPE)
-    linear = LinearLeaves(starts, np.zeros(n_nodes), limits, terms)
-    list_features(task.nodes, np.empty(n_nodes, dtype=np.int64), linear)
-    return linear
-
-
 def _fit_tree(
     team: ThreadTeam,
     task: LeafTask,
     leaf_of: np.ndarray,
-    linear: LinearLeaves,
+    most_terms: int,
     raw_score: np.ndarray,
 ) -> LinearLeaves:
+    n_nodes = len(task.nodes)
+    starts, limits = np.empty(n_nodes + 1, dtype=np.int64), np.zeros((n_nodes, 2))
+    terms = records(most_terms, LINEAR_TERM_DTYPE)
+    # the terms have their features, but no slopes yet
+    linear = LinearLeaves(starts, np.zeros(n_nodes), limits, terms)
+    list_features(task.nodes, np.empty(n_nodes, dtype=np.int64), linear)
     order = np.empty(len(leaf_of), dtype=np.uint32)
-    rows = LeafRows(leaf_of, order, np.zeros(len(task.nodes) + 2, dtype=np.int64))
+    rows = LeafRows(leaf_of, order, np.zeros(n_nodes + 2, dtype=np.int64))
     most = int(np.diff(linear.starts).max())
     wide = (team.size, most + FAR_APART)
     kept, matrix = np.empty(wide, dtype=np.int64), np.empty((*wide, most))
     lower, upper, reach, values, target, slopes = np.empty((6, *wide))
     scratch = LeafScratch(kept, lower, upper, reach, values, target, slopes, matrix)
     team.run(fit_leaves, task, rows, scratch, linear)
-    linear = _without_empty_terms(linear)
+    found = linear.terms[: linear.starts[-1]].view(np.recarray)
+    has_slope = ~np.isnan(found.slope)
+    n_before = np.concatenate([[0], np.cumsum(has_slope)])
+    linear = linear._replace(starts=n_before[linear.starts], terms=found[has_slope])
     team.run(add_linear_parts, task, rows, linear, raw_score)
     return linear
-
-
-def _without_empty_terms(linear: LinearLeaves) -> LinearLeaves:
-    """Drop the terms that got no slope."""
-    terms = linear.terms[: linear.starts[-1]].view(np.recarray)
-    is_kept = ~np.isnan(terms.slope)
-    n_kept_before = np.concatenate([[0], np.cumsum(is_kept)])
-    return linear._replace(starts=n_kept_before[linear.starts], terms=terms[is_kept])
 
 
 @kernel

@@ -28,7 +28,8 @@ def select_quantile(values, weights, wanted):
     below = 0.0  # weight of all values before `start`
     rounding = _PRECISION * len(values) * wanted
     while True:
-        pivot = middle_of_three(values[start], values[(start + stop) // 2], values[stop - 1])
+        first, second, third = values[start], values[(start + stop) // 2], values[stop - 1]
+        pivot = max(min(first, second), min(max(first, second), third))  # the middle one
         first_equal, first_above = divide_values(values, weights, start, stop, pivot)
         smaller = below + total_of(weights, start, first_equal)
         if wanted < smaller - rounding and first_equal > start:
@@ -43,12 +44,6 @@ def select_quantile(values, weights, wanted):
         if abs(wanted - up_to_pivot) <= rounding:
             return 0.5 * pivot + 0.5 * nearest(values, pivot, 1.0)
         return pivot
-
-
-@inlined
-def middle_of_three(first, second, third):
-    """Return the one that is neither the smallest nor the largest."""
-    return max(min(first, second), min(max(first, second), third))
 
 
 @kernel

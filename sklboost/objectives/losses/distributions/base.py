@@ -19,7 +19,7 @@ from sklboost.objectives.blocks import (
     LEAST_HESSIAN,
     NO_FAULT,
     Formula,
-    derivatives_by_block,
+    full_name,
     limited,
 )
 from sklboost.objectives.domains import ANYWHERE, Domain, refuse_first
@@ -87,7 +87,7 @@ def distribution_block(formula: Any, limits: tuple[tuple[float, float], ...]) ->
                 hessian[output, row] = limited(second[output], LEAST_HESSIAN)
         return NO_FAULT
 
-    return made_kernel(fill_block, f"{formula.__module__}.{formula.__qualname__}")
+    return made_kernel(fill_block, full_name(formula))
 
 
 def _value_block(formula: Any) -> Any:
@@ -99,7 +99,7 @@ def _value_block(formula: Any) -> Any:
             losses[row] = formula(y[0, rows[0] + row], raw_score[:, rows[0] + row], parameters[0])
         return NO_FAULT
 
-    return made_kernel(fill_row_losses, f"{formula.__module__}.{formula.__qualname__}")
+    return made_kernel(fill_row_losses, full_name(formula))
 
 
 # --- the loss
@@ -108,7 +108,8 @@ def _value_block(formula: Any) -> Any:
 class DistributionLoss(Loss):
     """Negative log-likelihood of a distribution with a raw score for each of its parameters.
 
-    A subclass has `derivatives` and `row_value`, inlined kernels, the same in NumPy for the
+    A subclass has two formulas of a row, ``derivatives(y, z, spread, first, second)``, which fills
+    gradients and information, and ``row_value(y, z, spread)``; the same in NumPy for the
     predictions (`parameters_of`, `mean`, `crps`), and a first guess of the best constant.
     `spread` is the unit of locations and scales, so that their raw scores are numbers around 1.
     """
@@ -124,6 +125,7 @@ class DistributionLoss(Loss):
     limits: ClassVar[tuple[tuple[float, float], ...]]
     targets: Domain = ANYWHERE
     is_of_counts = False  # whether targets are whole numbers
+    guess_is_best = False  # whether `guess` is the constant of largest likelihood
     derivatives: Callable[..., Any]
     row_value: Callable[..., Any]
     formula: ClassVar[Formula]
@@ -157,12 +159,12 @@ class DistributionLoss(Loss):
         return clipped
 
     def parameters_of(self, raw_score: np.ndarray) -> Parameters:
-        """Return the parameters of the distributions, each of shape (n_samples,)."""
-        raise NotImplementedError
+        """Return the parameters of the distributions, by default ``e^z`` of each raw score."""
+        return tuple(np.exp(self.limited(raw_score)))
 
     def mean(self, parameters: Parameters) -> np.ndarray:
-        """Return the means of distributions, from their parameters."""
-        raise NotImplementedError
+        """Return the means of distributions, by default their first parameter."""
+        return parameters[0]
 
     def mean_distance(self, y: np.ndarray, parameters: Parameters) -> Any:
         """Return the mean distances of targets from what is drawn, ``E abs(X - y)``."""
@@ -178,21 +180,17 @@ class DistributionLoss(Loss):
 
     def frozen(self, parameters: Parameters) -> Any:
         """Return the distributions as one frozen distribution, as of scipy.stats."""
-        raise NotImplementedError
+        from sklboost.objectives.losses.distributions.frozen import FROZEN
+
+        return FROZEN[self.name](*parameters)
 
     # --- as a loss
 
-    def gradients(self, y: np.ndarray, raw_score: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the gradient of each output, and its information."""
-        return derivatives_by_block(self.block, self.parameters, y, raw_score)
-
     def row_values(self, y: np.ndarray, raw_score: np.ndarray) -> np.ndarray:
-        """Return the negative log-likelihood of each row, shape (n_samples,)."""
         losses = losses_of_rows(self.formula, self.parameters, y, raw_score)
         return np.ravel(losses)
 
     def value(self, y: np.ndarray, raw_score: np.ndarray, weight: np.ndarray) -> float:
-        """Return the mean negative log-likelihood."""
         return mean_of_rows(self.own_metrics[0], self.link, np.atleast_2d(y), raw_score, weight)
 
     def mean_crps(self, y: np.ndarray, raw_score: np.ndarray, weight: np.ndarray) -> float:
@@ -215,6 +213,8 @@ class DistributionLoss(Loss):
         """
         targets, is_checked, last_length = np.atleast_2d(y), False, np.inf
         score = np.array(self.guess(targets[0], weight), dtype=np.float64)
+        if self.guess_is_best:
+            return score
         for count in range(_MOST_STEPS):
             before = score
             if is_checked:
@@ -265,13 +265,11 @@ class DistributionLoss(Loss):
         return score
 
     def predictions(self, raw_score: np.ndarray) -> np.ndarray:
-        """Return the means of the distributions, shape (n_samples,)."""
         with np.errstate(all="ignore"):
             means: np.ndarray = np.asarray(self.mean(self.parameters_of(raw_score)))
             return means
 
     def check_targets(self, y: np.ndarray, name: str) -> None:
-        """Raise ValueError for the first target that the distribution cannot give."""
         is_outside = self.targets.lacks(y)
         words = f"targets {self.targets.words}"
         if self.is_of_counts:

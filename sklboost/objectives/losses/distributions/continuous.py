@@ -5,7 +5,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from sklboost.engine.compiling import inlined
 from sklboost.engine.elementary import (
     digamma,
     exp,
@@ -15,6 +14,7 @@ from sklboost.engine.elementary import (
     trigamma,
 )
 from sklboost.objectives.domains import POSITIVE
+from sklboost.objectives.loss import row_formula
 from sklboost.objectives.losses.distributions.base import (
     ANY_SIZE,
     LOG_SCALES,
@@ -48,10 +48,8 @@ class Gamma(DistributionLoss):
         shape = (3.0 - excess + np.sqrt((excess - 3.0) ** 2 + 24.0 * excess)) / (12.0 * excess)
         return [np.log(mean), np.clip(np.log(shape), *_LOG_SHAPES)]
 
-    @staticmethod
-    @inlined
+    @row_formula
     def derivatives(y, z, spread, first, second):
-        """Fill the gradients and the information of a row."""
         shape = exp(within(z[1], _LOG_SHAPES))
         log_ratio = log(y) - within(z[0], _LOG_MEANS)
         ratio = min(exp(log_ratio), _LARGEST_RATIO)
@@ -60,24 +58,13 @@ class Gamma(DistributionLoss):
         first[1] = shape * (digamma(shape) - log(shape) - 1.0 - log_ratio + ratio)
         second[1] = shape * (shape * trigamma(shape) - 1.0)
 
-    @staticmethod
-    @inlined
+    @row_formula
     def row_value(y, z, spread):
-        """Return the negative log-likelihood of a row."""
         log_shape = within(z[1], _LOG_SHAPES)
         shape, log_y = exp(log_shape), log(y)
         log_ratio = log_y - within(z[0], _LOG_MEANS)
         constant = log_of_factorial(shape) - log_shape - shape * log_shape
         return constant + shape * (exp(log_ratio) - log_ratio) + log_y
-
-    def parameters_of(self, raw_score: np.ndarray) -> Parameters:
-        """Return means and shapes."""
-        log_mean, log_shape = self.limited(raw_score)
-        return np.exp(log_mean), np.exp(log_shape)
-
-    def mean(self, parameters: Parameters) -> np.ndarray:
-        """Return the means."""
-        return parameters[0]
 
     def mean_distance(self, y: np.ndarray, parameters: Parameters) -> Any:
         """Return ``y (2 F_k(y) - 1) - m (2 F_(k + 1)(y) - 1)``; m: mean."""
@@ -95,22 +82,16 @@ class Gamma(DistributionLoss):
 
         return mean * (np.exp(-betaln(0.5, shape)) / shape)
 
-    def frozen(self, parameters: Parameters) -> Any:
-        """Return the distribution of amounts, by shape and scale."""
-        mean, shape = parameters
-        from sklboost.objectives.losses.distributions.frozen import gamma
-
-        return gamma(shape, scale=mean / shape)
-
 
 _HALF_LOG_2_PI = 0.5 * math.log(2.0 * math.pi)
 _LOG_2 = math.log(2.0)
 
 
 class LocationScale(DistributionLoss):
-    """What these share: raw scores ``loc / spread`` and ``log(scale / spread)``."""
+    """Base of distributions with the raw scores ``loc / spread`` and ``log(scale / spread)``."""
 
     has_own_unit = True
+    has_median = False  # whether the best location is rather the median than the mean
     parameter_names: ClassVar[tuple[str, ...]] = ("loc", "scale")
     output_names: ClassVar[tuple[str, ...]] = ("loc", "log scale")
     limits: ClassVar[tuple[tuple[float, float], ...]] = (ANY_SIZE, LOG_SCALES)
@@ -129,15 +110,12 @@ class LocationScale(DistributionLoss):
         return math.sqrt(weighted_mean((y - weighted_mean(y, weight)) ** 2, weight))
 
     def guess(self, y: np.ndarray, weight: np.ndarray) -> list[float]:
-        """Return raw scores of the mean and the standard deviation."""
-        return self._raw(weighted_mean(y, weight), self._scale_of(y, weight))
-
-    def _raw(self, loc: float, scale: float) -> list[float]:
-        relative = max(scale / self.spread, math.exp(LOG_SCALES[0]))
+        """Return raw scores of the median or mean, and of the scale."""
+        loc = weighted_quantile(y, weight, 0.5) if self.has_median else weighted_mean(y, weight)
+        relative = max(self._scale_of(y, weight) / self.spread, math.exp(LOG_SCALES[0]))
         return [loc / self.spread, min(math.log(relative), LOG_SCALES[1])]
 
     def parameters_of(self, raw_score: np.ndarray) -> Parameters:
-        """Return locations and scales."""
         loc, log_scale, *_ = self.limited(raw_score)
         return self.spread * loc, self.spread * np.exp(log_scale)
 
@@ -147,10 +125,8 @@ class Normal(LocationScale):
 
     name = "normal"
 
-    @staticmethod
-    @inlined
+    @row_formula
     def derivatives(y, z, spread, first, second):
-        """Fill the gradients and the information of a row."""
         scale = exp(within(z[1], LOG_SCALES))
         r = residual_of((y / spread - z[0]) / scale)
         first[0] = -r / scale
@@ -158,17 +134,11 @@ class Normal(LocationScale):
         first[1] = 1.0 - r * r
         second[1] = 2.0
 
-    @staticmethod
-    @inlined
+    @row_formula
     def row_value(y, z, spread):
-        """Return the negative log-likelihood of a row."""
         log_scale = within(z[1], LOG_SCALES)
         r = (y / spread - z[0]) * exp(-log_scale)
         return 0.5 * r * r + log_scale + log(spread) + _HALF_LOG_2_PI
-
-    def mean(self, parameters: Parameters) -> np.ndarray:
-        """Return the locations."""
-        return parameters[0]
 
     def crps(self, y: np.ndarray, parameters: Parameters) -> Any:
         """Return ``scale (r (2 Phi(r) - 1) + 2 phi(r) - 1 / sqrt(pi))``."""
@@ -178,13 +148,6 @@ class Normal(LocationScale):
         r = (y - loc) / scale
         density = np.exp(-0.5 * r * r) / math.sqrt(2.0 * math.pi)
         return scale * (r * erf(r / math.sqrt(2.0)) + 2.0 * density - 1.0 / math.sqrt(math.pi))
-
-    def frozen(self, parameters: Parameters) -> Any:
-        """Return ``scipy.stats.norm``."""
-        loc, scale = parameters
-        from scipy import stats
-
-        return stats.norm(loc, scale)
 
 
 _normal_derivatives, _normal_value = Normal.derivatives, Normal.row_value
@@ -207,16 +170,12 @@ class Lognormal(LocationScale):
         """Return raw scores of the logarithms."""
         return super().guess(np.log(y), weight)
 
-    @staticmethod
-    @inlined
+    @row_formula
     def derivatives(y, z, spread, first, second):
-        """Fill the gradients and the information of a row."""
         _normal_derivatives(log(y), z, spread, first, second)
 
-    @staticmethod
-    @inlined
+    @row_formula
     def row_value(y, z, spread):
-        """Return the negative log-likelihood of a row."""
         logarithm = log(y)
         return _normal_value(logarithm, z, spread) + logarithm
 
@@ -252,36 +211,21 @@ class Lognormal(LocationScale):
         others = ndtr(r - scale) - ndtr(-scale / math.sqrt(2.0))
         return y * (2.0 * ndtr(r) - 1.0) - 2.0 * self.mean(parameters) * others
 
-    def frozen(self, parameters: Parameters) -> Any:
-        """Return the distribution of amounts, by the logarithm's scale and the median."""
-        loc, scale = parameters
-        from sklboost.objectives.losses.distributions.frozen import lognormal
-
-        return lognormal(s=scale, scale=np.exp(loc))
-
 
 class Laplace(LocationScale):
     """The Laplace distribution: errors count by their absolute values."""
 
     name = "laplace"
+    has_median = True
+    guess_is_best = True
 
     @classmethod
     def _scale_of(cls, y: np.ndarray, weight: np.ndarray) -> float:
         """Return the mean distance from the median."""
         return weighted_mean(np.abs(y - weighted_quantile(y, weight, 0.5)), weight)
 
-    def guess(self, y: np.ndarray, weight: np.ndarray) -> list[float]:
-        """Return raw scores of the median and the mean distance from it."""
-        return self._raw(weighted_quantile(y, weight, 0.5), self._scale_of(y, weight))
-
-    def start(self, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
-        """Return raw scores of the median and the mean distance from it, the best constants."""
-        return np.array(self.guess(np.atleast_2d(y)[0], weight))
-
-    @staticmethod
-    @inlined
+    @row_formula
     def derivatives(y, z, spread, first, second):
-        """Fill the gradients and the information of a row."""
         scale = exp(within(z[1], LOG_SCALES))
         r = residual_of((y / spread - z[0]) / scale)
         sign = (1.0 if r > 0.0 else 0.0) - (1.0 if r < 0.0 else 0.0)
@@ -290,29 +234,16 @@ class Laplace(LocationScale):
         first[1] = 1.0 - abs(r)
         second[1] = 1.0
 
-    @staticmethod
-    @inlined
+    @row_formula
     def row_value(y, z, spread):
-        """Return the negative log-likelihood of a row."""
         log_scale = within(z[1], LOG_SCALES)
         return abs(y / spread - z[0]) * exp(-log_scale) + log_scale + log(spread) + _LOG_2
-
-    def mean(self, parameters: Parameters) -> np.ndarray:
-        """Return the locations."""
-        return parameters[0]
 
     def crps(self, y: np.ndarray, parameters: Parameters) -> Any:
         """Return ``scale (abs(r) + e^-abs(r) - 3 / 4)``."""
         loc, scale = parameters
         r = np.abs(y - loc) / scale
         return scale * (r + np.exp(-r) - 0.75)
-
-    def frozen(self, parameters: Parameters) -> Any:
-        """Return ``scipy.stats.laplace``."""
-        loc, scale = parameters
-        from scipy import stats
-
-        return stats.laplace(loc, scale)
 
 
 _HALF_LOG_PI = 0.5 * math.log(math.pi)
@@ -330,6 +261,7 @@ class StudentT(LocationScale):
     """
 
     name = "student_t"
+    has_median = True
     parameter_names = ("df", "loc", "scale")
     output_names = ("loc", "log scale", "log df")
     limits = (ANY_SIZE, LOG_SCALES, _LOG_DFS)
@@ -343,13 +275,10 @@ class StudentT(LocationScale):
 
     def guess(self, y: np.ndarray, weight: np.ndarray) -> list[float]:
         """Return raw scores of the median and the quartiles, with 5 degrees of freedom."""
-        raw = self._raw(weighted_quantile(y, weight, 0.5), self._scale_of(y, weight))
-        return [*raw, math.log(5.0)]
+        return [*super().guess(y, weight), math.log(5.0)]
 
-    @staticmethod
-    @inlined
+    @row_formula
     def derivatives(y, z, spread, first, second):
-        """Fill the gradients and the information of a row."""
         scale = exp(within(z[1], LOG_SCALES))
         df = exp(within(z[2], _LOG_DFS))
         r = (y / spread - z[0]) / scale
@@ -371,10 +300,8 @@ class StudentT(LocationScale):
         first[2] = of_df - mixed / scale_information * of_scale
         second[2] = df_information - mixed * mixed / scale_information
 
-    @staticmethod
-    @inlined
+    @row_formula
     def row_value(y, z, spread):
-        """Return the negative log-likelihood of a row."""
         log_scale = within(z[1], LOG_SCALES)
         log_df = within(z[2], _LOG_DFS)
         df = exp(log_df)
@@ -385,12 +312,10 @@ class StudentT(LocationScale):
         return tail + constant + 0.5 * log_df + _HALF_LOG_PI + log_scale + log(spread)
 
     def parameters_of(self, raw_score: np.ndarray) -> Parameters:
-        """Return degrees of freedom, locations and scales."""
         df = np.exp(np.clip(raw_score[2], *_LOG_DFS))
         return df, *super().parameters_of(raw_score)
 
     def mean(self, parameters: Parameters) -> np.ndarray:
-        """Return the locations."""
         return parameters[1]
 
     def crps(self, y: np.ndarray, parameters: Parameters) -> Any:
@@ -408,9 +333,3 @@ class StudentT(LocationScale):
         spread = 2.0 * np.sqrt(df) * np.exp(betaln(0.5, df - 0.5) - 2.0 * log_beta)
         near = 2.0 * density * (df + r * r)
         return scale * (r * (2.0 * stdtr(df, r) - 1.0) + (near - spread) / (df - 1.0))
-
-    def frozen(self, parameters: Parameters) -> Any:
-        """Return the distribution of Student's t."""
-        from sklboost.objectives.losses.distributions.frozen import student_t
-
-        return student_t(*parameters)

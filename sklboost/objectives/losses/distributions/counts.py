@@ -22,6 +22,7 @@ from sklboost.engine.elementary import (
     trigamma,
 )
 from sklboost.objectives.domains import NOT_NEGATIVE
+from sklboost.objectives.loss import row_formula
 from sklboost.objectives.losses.distributions.base import (
     DistributionLoss,
     Parameters,
@@ -54,37 +55,21 @@ class Poisson(DistributionLoss):
     limits = (_LOG_MEANS,)
     targets = NOT_NEGATIVE
     is_of_counts = True
+    guess_is_best = True
 
     def guess(self, y: np.ndarray, weight: np.ndarray) -> list[float]:
-        """Return the logarithm of the mean."""
         return [_log_of_mean(y, weight)]
 
-    def start(self, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
-        """Return the logarithm of the mean, the best constant."""
-        return np.array(self.guess(np.atleast_2d(y)[0], weight))
-
-    @staticmethod
-    @inlined
+    @row_formula
     def derivatives(y, z, spread, first, second):
-        """Fill the gradient and the information of a row."""
         mean = exp(within(z[0], _LOG_MEANS))
         first[0] = mean - y
         second[0] = mean
 
-    @staticmethod
-    @inlined
+    @row_formula
     def row_value(y, z, spread):
-        """Return the negative log-likelihood of a row."""
         log_mean = within(z[0], _LOG_MEANS)
         return exp(log_mean) - y * log_mean + log_of_factorial(y)
-
-    def parameters_of(self, raw_score: np.ndarray) -> Parameters:
-        """Return the means."""
-        return tuple(np.exp(self.limited(raw_score)))
-
-    def mean(self, parameters: Parameters) -> np.ndarray:
-        """Return the means."""
-        return parameters[0]
 
     def mean_distance(self, y: np.ndarray, parameters: Parameters) -> Any:
         """Return ``(y - m) (2 F(y) - 1) + 2 m f(y)``."""
@@ -101,13 +86,6 @@ class Poisson(DistributionLoss):
         from scipy.special import i0e, i1e  # eight times as fast as ive
 
         return mean * (i0e(2.0 * mean) + i1e(2.0 * mean))
-
-    def frozen(self, parameters: Parameters) -> Any:
-        """Return the distribution of counts."""
-        (mean,) = parameters
-        from sklboost.objectives.losses.distributions.frozen import poisson
-
-        return poisson(mean)
 
 
 # --- probabilities: Loader (2000), "Fast and Accurate Computation of Binomial Probabilities". No
@@ -170,10 +148,8 @@ class NegativeBinomial(DistributionLoss):
         size = mean * mean / excess if excess > 0.0 else 100.0
         return [_log_of_mean(y, weight), min(max(math.log(max(size, 1e-3)), -5.0), 5.0)]
 
-    @staticmethod
-    @inlined
+    @row_formula
     def derivatives(y, z, spread, first, second):
-        """Fill the gradients and the information of a row."""
         mean = exp(within(z[0], _LOG_MEANS))
         size = exp(within(z[1], _LOG_SIZES))
         rest = size / (size + mean)
@@ -183,10 +159,8 @@ class NegativeBinomial(DistributionLoss):
         first[1] = size * (slope + (y - mean) / (size + mean))
         second[1] = size * size * size_information(mean, size)
 
-    @staticmethod
-    @inlined
+    @row_formula
     def row_value(y, z, spread):
-        """Return the negative log-likelihood of a row."""
         log_mean = within(z[0], _LOG_MEANS)
         log_size = within(z[1], _LOG_SIZES)
         size = exp(log_size)
@@ -196,15 +170,6 @@ class NegativeBinomial(DistributionLoss):
         log_one_plus = log_of_one_plus(odds)
         tail = (size + y) * log_one_plus - y * (log_mean - log_size)
         return ways + tail + log_of_factorial(y)
-
-    def parameters_of(self, raw_score: np.ndarray) -> Parameters:
-        """Return means and sizes."""
-        log_mean, log_size = self.limited(raw_score)
-        return np.exp(log_mean), np.exp(log_size)
-
-    def mean(self, parameters: Parameters) -> np.ndarray:
-        """Return the means."""
-        return parameters[0]
 
     def mean_distance(self, y: np.ndarray, parameters: Parameters) -> Any:
         """Return ``(y - m) (2 F(y) - 1) + 2 m (1 + y / k) f(y)``: Wei & Held (2014).
@@ -251,12 +216,6 @@ class NegativeBinomial(DistributionLoss):
             term = np.exp(term - (size + 0.5) * np.log1p(square))
             integral = integral + term
         return 4.0 / np.pi * mean / (1.0 + rest) * step * integral
-
-    def frozen(self, parameters: Parameters) -> Any:
-        """Return the distribution of counts, by mean and size."""
-        from sklboost.objectives.losses.distributions.frozen import negative_binomial
-
-        return negative_binomial(*parameters)
 
 
 @inlined

@@ -51,10 +51,6 @@ def _first(holds: Callable[[Any, Any], Any], near: Any) -> Any:
     return high.reshape(np.shape(near))
 
 
-def _parts(at: Any, parameters: Any) -> Any:
-    return (parameter[at] for parameter in parameters)
-
-
 class _Counts(stats.rv_discrete):
     """A distribution of counts; the mean is its first parameter."""
 
@@ -88,12 +84,12 @@ class _Counts(stats.rv_discrete):
     def _ppf(self, q: Any, *parameters: Any) -> Any:  # SciPy's arguments have one dimension
         q, *own = np.broadcast_arrays(q, *parameters)
         near = self._quantile_near(special.ndtri(q), *own)
-        return _first(lambda k, at: self._cdf(k, *_parts(at, own)) >= q[at], near)
+        return _first(lambda k, at: self._cdf(k, *(each[at] for each in own)) >= q[at], near)
 
     def _isf(self, q: Any, *parameters: Any) -> Any:
         q, *own = np.broadcast_arrays(q, *parameters)
         near = self._quantile_near(-special.ndtri(q), *own)
-        return _first(lambda k, at: self._sf(k, *_parts(at, own)) <= q[at], near)
+        return _first(lambda k, at: self._sf(k, *(each[at] for each in own)) <= q[at], near)
 
     def _quantile_near(self, z: Any, *parameters: Any) -> Any:
         """Return about the quantile, from the standard normal's (Cornish & Fisher 1938)."""
@@ -229,6 +225,17 @@ class _StudentT(type(stats.t)):  # type: ignore[misc]
 
 student_t = _StudentT(name="t")
 
+# From the parameters of a loss, by its name.
+FROZEN: dict[str, Callable[..., Any]] = {
+    "normal": stats.norm,
+    "laplace": stats.laplace,
+    "student_t": student_t,
+    "gamma": lambda mean, shape: gamma(shape, scale=mean / shape),
+    "lognormal": lambda loc, scale: lognormal(s=scale, scale=np.exp(loc)),
+    "poisson": poisson,
+    "negative_binomial": negative_binomial,
+}
+
 
 # --- distributions with more zeros
 
@@ -332,7 +339,7 @@ class FrozenZeroInflated:
         dist = self.base.dist
 
         def part(at: Any) -> FrozenZeroInflated:
-            return FrozenZeroInflated(dist(*_parts(at, parameters)), inflation[at], True)
+            return FrozenZeroInflated(dist(*(each[at] for each in parameters)), inflation[at], True)
 
         return q, part
 

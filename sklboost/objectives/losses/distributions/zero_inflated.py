@@ -17,7 +17,7 @@ import numpy as np
 
 from sklboost.engine.compiling import inlined, made_kernel
 from sklboost.engine.elementary import exp, log
-from sklboost.objectives.blocks import LEAST_HESSIAN
+from sklboost.objectives.blocks import LEAST_HESSIAN, full_name
 from sklboost.objectives.domains import NOT_NEGATIVE
 from sklboost.objectives.loss import meets
 from sklboost.objectives.losses.distributions.base import (
@@ -62,7 +62,7 @@ def _derivatives_of(base: type[DistributionLoss]) -> Any:
             unseen = inflation * (1.0 - inflation) * of_zero / chance
             _make_natural(first, second, len(z), unseen)
 
-    return made_kernel(derivatives, f"{base.__module__}.{base.__qualname__}")
+    return made_kernel(derivatives, full_name(base))
 
 
 @inlined
@@ -96,22 +96,24 @@ def _value_of(base: type[DistributionLoss]) -> Any:
         of_zero = exp(-value(0.0, z[1:], spread)) if is_of_counts else 0.0
         return -log(inflation + (1.0 - inflation) * of_zero)
 
-    return made_kernel(row_value, f"{base.__module__}.{base.__qualname__}")
+    return made_kernel(row_value, full_name(base))
 
 
 class _ZeroInflated(DistributionLoss):
-    """What these share."""
+    """Base of all mixtures: a subclass names the other distribution."""
 
     base: ClassVar[type[DistributionLoss]]
     targets = NOT_NEGATIVE
 
     def __init_subclass__(cls) -> None:
-        """Take over the names of the other distribution."""
+        """Take over the names of the other distribution, and make the formulas of the mixture."""
         cls.name = f"zero_inflated_{cls.base.name}"
         cls.parameter_names = ("inflation", *cls.base.parameter_names)
         cls.output_names = ("log odds of inflation", *cls.base.output_names)
         cls.limits = (_LOG_ODDS, *cls.base.limits)
         cls.is_of_counts, cls.has_own_unit = cls.base.is_of_counts, cls.base.has_own_unit
+        cls.derivatives = staticmethod(_derivatives_of(cls.base))
+        cls.row_value = staticmethod(_value_of(cls.base))
         super().__init_subclass__()
 
     def __init__(self, spread: float = 1.0):
@@ -143,18 +145,15 @@ class _ZeroInflated(DistributionLoss):
         return [np.log(share / (1.0 - share)), *self._base.guess(known, weights)]
 
     def parameters_of(self, raw_score: np.ndarray) -> Parameters:
-        """Return the probabilities of inflation, and the parameters of the other distribution."""
         log_odds = np.clip(raw_score[0], *_LOG_ODDS)
         return 1.0 / (1.0 + np.exp(-log_odds)), *self._base.parameters_of(raw_score[1:])
 
     def mean(self, parameters: Parameters) -> np.ndarray:
-        """Return the means."""
         inflation, *others = parameters
         means: np.ndarray = (1.0 - inflation) * self._base.mean(others)
         return means
 
     def mean_distance(self, y: np.ndarray, parameters: Parameters) -> Any:
-        """Return the mean distances from the mixture."""
         inflation, *others = parameters
         return inflation * y + (1.0 - inflation) * self._base.mean_distance(y, others)
 
@@ -165,7 +164,6 @@ class _ZeroInflated(DistributionLoss):
         return rest * (inflation * mean + rest * self._base.half_distance(others))
 
     def frozen(self, parameters: Parameters) -> Any:
-        """Return the mixture, with the methods of scipy.stats."""
         inflation, *others = parameters
         from sklboost.objectives.losses.distributions.frozen import FrozenZeroInflated
 
@@ -180,29 +178,21 @@ class ZeroInflatedPoisson(_ZeroInflated):
     """More zeros than the Poisson distribution has."""
 
     base = Poisson
-    derivatives = staticmethod(_derivatives_of(Poisson))
-    row_value = staticmethod(_value_of(Poisson))
 
 
 class ZeroInflatedNegativeBinomial(_ZeroInflated):
     """More zeros than the negative binomial distribution has."""
 
     base = NegativeBinomial
-    derivatives = staticmethod(_derivatives_of(NegativeBinomial))
-    row_value = staticmethod(_value_of(NegativeBinomial))
 
 
 class ZeroInflatedGamma(_ZeroInflated):
     """Amounts that are often 0, and else of a gamma distribution."""
 
     base = Gamma
-    derivatives = staticmethod(_derivatives_of(Gamma))
-    row_value = staticmethod(_value_of(Gamma))
 
 
 class ZeroInflatedLognormal(_ZeroInflated):
     """Amounts that are often 0, and else of a lognormal distribution."""
 
     base = Lognormal
-    derivatives = staticmethod(_derivatives_of(Lognormal))
-    row_value = staticmethod(_value_of(Lognormal))
