@@ -66,7 +66,7 @@ class ExplainingMixin(HasFittedModel):
         --------
         shap_interaction_values : What pairs of features add.
         shap_explanation : The same for the plots of the shap package.
-        sklboost.shap : ``import sklboost.shap`` lets ``shap.TreeExplainer`` take the estimator.
+        sklboost.shap.TreeExplainer : ``import sklboost.shap`` lets shap take the estimator.
 
         Examples
         --------
