@@ -34,7 +34,7 @@ from sklboost.estimators.predict.fitted_model import (
     add_scores,
     leaves,
 )
-from sklboost.estimators.progress import progress_callbacks
+from sklboost.estimators.progress import progress_callback
 from sklboost.inspection.nested_subtrees import pruning_path
 from sklboost.objectives.custom import FaultyRowError
 from sklboost.objectives.metric import Metric
@@ -204,12 +204,13 @@ def schedule_of(task: FitTask, base_score: np.ndarray) -> Schedule:
             task.loss,
             start=(last.y, last.raw_score, last.weight),
         )
-    else:
+    elif parameters.eval_metric is not None:  # a misspelt name is an error all the same
         check_names(parameters.eval_metric, task.targets, task.loss)
     callbacks = list(parameters.callbacks or ())
     if parameters.early_stopping_rounds is not None:
         callbacks.append(EarlyStopping(parameters.early_stopping_rounds))
-    callbacks += progress_callbacks(parameters.verbose)
+    if parameters.verbose:
+        callbacks.append(progress_callback(parameters.verbose))
     return Schedule(
         rounds=task.rounds,
         begin=task.clock.begin,
