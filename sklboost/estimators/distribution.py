@@ -179,7 +179,7 @@ class XGBDistributionLite(DistributionParameters, XGBRegressorLite):
         targets = fitted.targets.encode(y, "y")
         check_consistent_length(raw_score.T, targets)
         fitted.loss.check_targets(targets, "y")
-        weight = np.empty(0) if sample_weight is None else row_weights(sample_weight, raw_score.T)
+        weight = row_weights(sample_weight, raw_score.T)
         return -fitted.loss.value(targets, raw_score, weight)
 
     def __sklearn_tags__(self) -> Any:

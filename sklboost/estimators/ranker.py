@@ -181,7 +181,7 @@ class XGBRankerLite(RankerParameters, BaseBooster):
             raise ValueError(
                 f"X has {len(prediction)} rows, but y has {len(given.y)}: pass one for each"
             )
-        weight = np.empty(0) if given.weight is None else row_weights(given.weight, given.y)
+        weight = row_weights(given.weight, given.y)
         is_exponential = bool(value_of(self, "ndcg_exp_gain"))
         return mean_over_queries("ndcg", given.y, prediction, weight, is_exponential)
 

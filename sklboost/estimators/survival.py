@@ -298,7 +298,7 @@ class XGBSurvivalLite(SurvivalParameters, BaseBooster):
         """
         risk, times = self.predict(X), read_survival(y, "y")
         check_consistent_length(risk, times)
-        weight = np.empty(0) if sample_weight is None else row_weights(sample_weight, risk)
+        weight = row_weights(sample_weight, risk)
         targets = SurvivalTargets.learn(times, weight, self)
         index = concordance(targets.encode(times, "y"), risk, weight)
         if np.isnan(index):
