@@ -27,13 +27,13 @@ from sklboost.estimators.input.targets import RegressionTargets, Targets
 from sklboost.estimators.parameters.boosters import Parameters
 from sklboost.estimators.parameters.docstrings import methods_documented
 from sklboost.estimators.parameters.names import methods_checked
-from sklboost.estimators.predict.by_partitions import by_partitions
 from sklboost.estimators.predict.explaining import ExplainingMixin
 from sklboost.estimators.predict.fitted_model import (
     FittedModel,
     PrecomputedScores,
     TrainedModel,
     add_scores,
+    by_partitions,
     leaves,
     trained_model,
 )

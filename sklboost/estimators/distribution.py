@@ -11,7 +11,7 @@ from sklboost.estimators.input.targets import DistributionTargets
 from sklboost.estimators.parameters.docstrings import documented
 from sklboost.estimators.parameters.kinds import DistributionParameters
 from sklboost.estimators.parameters.rules import is_finite
-from sklboost.estimators.predict.by_partitions import by_partitions, from_raw_scores
+from sklboost.estimators.predict.fitted_model import by_partitions, from_raw_scores
 from sklboost.estimators.regressor import XGBRegressorLite
 
 

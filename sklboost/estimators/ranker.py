@@ -20,8 +20,7 @@ from sklboost.estimators.parameters.docstrings import documented
 from sklboost.estimators.parameters.kinds import RankerParameters
 from sklboost.estimators.parameters.names import checks_arguments
 from sklboost.estimators.parameters.rules import value_of
-from sklboost.estimators.predict.by_partitions import from_raw_scores
-from sklboost.estimators.predict.fitted_model import FittedModel
+from sklboost.estimators.predict.fitted_model import FittedModel, from_raw_scores
 from sklboost.objectives.loss import by_rows
 
 

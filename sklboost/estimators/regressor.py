@@ -11,7 +11,7 @@ from sklboost.estimators.input.arguments import row_weights, score_arguments
 from sklboost.estimators.input.targets import RegressionTargets, check_columns
 from sklboost.estimators.parameters.boosters import RegressorParameters
 from sklboost.estimators.parameters.docstrings import documented
-from sklboost.estimators.predict.by_partitions import from_raw_scores
+from sklboost.estimators.predict.fitted_model import from_raw_scores
 from sklboost.objectives.metrics import r2
 
 

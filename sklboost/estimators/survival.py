@@ -11,8 +11,7 @@ from sklboost.estimators.input.survival_targets import SurvivalTargets, read_sur
 from sklboost.estimators.parameters.docstrings import documented
 from sklboost.estimators.parameters.kinds import SurvivalParameters
 from sklboost.estimators.parameters.names import checks_arguments
-from sklboost.estimators.predict.by_partitions import by_partitions, from_raw_scores
-from sklboost.estimators.predict.fitted_model import FittedModel
+from sklboost.estimators.predict.fitted_model import FittedModel, by_partitions, from_raw_scores
 from sklboost.estimators.predict.step_functions import step_functions
 from sklboost.objectives.loss import by_rows
 from sklboost.objectives.losses.aft import AcceleratedFailureTime
