@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils import Bunch
+from sklearn.utils.validation import check_is_fitted
 
 from sklboost.data.frames import dask_kind
 from sklboost.engine.model import Model
@@ -26,14 +27,13 @@ from sklboost.estimators.input.targets import RegressionTargets, Targets
 from sklboost.estimators.parameters.boosters import Parameters
 from sklboost.estimators.parameters.docstrings import methods_documented
 from sklboost.estimators.parameters.names import methods_checked
-from sklboost.estimators.predict.by_partitions import by_partitions
 from sklboost.estimators.predict.explaining import ExplainingMixin
 from sklboost.estimators.predict.fitted_model import (
     FittedModel,
     PrecomputedScores,
     TrainedModel,
-    add_rounds,
-    fitted_state,
+    add_scores,
+    by_partitions,
     leaves,
     trained_model,
 )
@@ -407,7 +407,10 @@ class BaseBooster(
 
     @property
     def _fitted(self) -> FittedModel:
-        state = fitted_state(self)
+        # all attributes are of one fit: another thread's puts a new dictionary in this one's place
+        state = vars(self)
+        if "model_" not in state:  # the check takes a sixth of the prediction of one row
+            check_is_fitted(self)
         trained = trained_model(state)
         return FittedModel(
             **vars(trained),
@@ -443,8 +446,8 @@ class BaseBooster(
         """Yield the model and its raw scores after every round, the same array each time."""
         fitted = self._fitted
         X = fitted.read(X)
-        raw_score = fitted.start(X, base_margin)
-        for round_ in range(fitted.model.n_rounds):
+        raw_score, per_round = fitted.start(X, base_margin), fitted.model.trees_per_round
+        for first in range(0, fitted.model.n_trees, per_round):
             # a team for each stage: between two, anything may happen, a fork for one
-            add_rounds(fitted.model, X, (round_, round_ + 1), raw_score, fitted.n_jobs)
+            add_scores(fitted.model, X, (first, first + per_round), raw_score, fitted.n_jobs)
             yield fitted, raw_score

@@ -14,8 +14,7 @@ from sklboost.estimators.input.arguments import score_arguments
 from sklboost.estimators.input.classes import ClassTargets, LabelTargets, places_among
 from sklboost.estimators.parameters.boosters import ClassifierParameters
 from sklboost.estimators.parameters.docstrings import documented
-from sklboost.estimators.predict.by_partitions import by_partitions, from_raw_scores
-from sklboost.estimators.predict.fitted_model import FittedModel
+from sklboost.estimators.predict.fitted_model import FittedModel, by_partitions, from_raw_scores
 from sklboost.objectives.loss import by_rows
 
 

@@ -11,7 +11,7 @@ from sklboost.estimators.input.targets import DistributionTargets
 from sklboost.estimators.parameters.docstrings import documented
 from sklboost.estimators.parameters.kinds import DistributionParameters
 from sklboost.estimators.parameters.rules import is_finite
-from sklboost.estimators.predict.by_partitions import by_partitions, from_raw_scores
+from sklboost.estimators.predict.fitted_model import by_partitions, from_raw_scores
 from sklboost.estimators.regressor import XGBRegressorLite
 
 
@@ -179,7 +179,7 @@ class XGBDistributionLite(DistributionParameters, XGBRegressorLite):
         targets = fitted.targets.encode(y, "y")
         check_consistent_length(raw_score.T, targets)
         fitted.loss.check_targets(targets, "y")
-        weight = np.empty(0) if sample_weight is None else row_weights(sample_weight, raw_score.T)
+        weight = row_weights(sample_weight, raw_score.T)
         return -fitted.loss.value(targets, raw_score, weight)
 
     def __sklearn_tags__(self) -> Any:

@@ -30,15 +30,13 @@ _STOPPED = {
 }
 
 
-def progress_callbacks(verbose: int) -> list[TrainingCallback]:
-    """Return the callback that shows the progress, if any.
+def progress_callback(verbose: int) -> TrainingCallback:
+    """Return the callback that shows the progress.
 
-    `verbose` 0: nothing. 1: a progress bar if tqdm is installed, else about ten lines of text. 2: a
+    `verbose` 1: a progress bar if tqdm is installed, else about ten lines of text. 2: a
     line for every round. A larger number: a line for every so many rounds.
     """
-    if not verbose:
-        return []
-    return [Progress() if verbose == 1 else RoundLines(1 if verbose == 2 else verbose)]
+    return Progress() if verbose == 1 else RoundLines(1 if verbose == 2 else verbose)
 
 
 class Progress(TrainingCallback):

@@ -20,8 +20,7 @@ from sklboost.estimators.parameters.docstrings import documented
 from sklboost.estimators.parameters.kinds import RankerParameters
 from sklboost.estimators.parameters.names import checks_arguments
 from sklboost.estimators.parameters.rules import value_of
-from sklboost.estimators.predict.by_partitions import from_raw_scores
-from sklboost.estimators.predict.fitted_model import FittedModel
+from sklboost.estimators.predict.fitted_model import FittedModel, from_raw_scores
 from sklboost.objectives.loss import by_rows
 
 
@@ -181,7 +180,7 @@ class XGBRankerLite(RankerParameters, BaseBooster):
             raise ValueError(
                 f"X has {len(prediction)} rows, but y has {len(given.y)}: pass one for each"
             )
-        weight = np.empty(0) if given.weight is None else row_weights(given.weight, given.y)
+        weight = row_weights(given.weight, given.y)
         is_exponential = bool(value_of(self, "ndcg_exp_gain"))
         return mean_over_queries("ndcg", given.y, prediction, weight, is_exponential)
 

@@ -11,7 +11,7 @@ from sklboost.estimators.input.arguments import row_weights, score_arguments
 from sklboost.estimators.input.targets import RegressionTargets, check_columns
 from sklboost.estimators.parameters.boosters import RegressorParameters
 from sklboost.estimators.parameters.docstrings import documented
-from sklboost.estimators.predict.by_partitions import from_raw_scores
+from sklboost.estimators.predict.fitted_model import from_raw_scores
 from sklboost.objectives.metrics import r2
 
 
@@ -71,7 +71,7 @@ class XGBRegressorLite(RegressorParameters, RegressorMixin, BaseBooster):
         y, prediction = RegressionTargets.read(y, "y"), self.predict(X)
         check_columns(y, fitted.targets.size, "y")
         check_consistent_length(prediction, y)
-        weight = np.empty(0) if sample_weight is None else row_weights(sample_weight, prediction)
+        weight = row_weights(sample_weight, prediction)
         if fitted.loss.d2 is None:
             return r2(y, prediction, weight)
         columns = np.atleast_2d(y.T).astype(np.float64)

@@ -11,8 +11,7 @@ from sklboost.estimators.input.survival_targets import SurvivalTargets, read_sur
 from sklboost.estimators.parameters.docstrings import documented
 from sklboost.estimators.parameters.kinds import SurvivalParameters
 from sklboost.estimators.parameters.names import checks_arguments
-from sklboost.estimators.predict.by_partitions import by_partitions, from_raw_scores
-from sklboost.estimators.predict.fitted_model import FittedModel
+from sklboost.estimators.predict.fitted_model import FittedModel, by_partitions, from_raw_scores
 from sklboost.estimators.predict.step_functions import step_functions
 from sklboost.objectives.loss import by_rows
 from sklboost.objectives.losses.aft import AcceleratedFailureTime
@@ -298,7 +297,7 @@ class XGBSurvivalLite(SurvivalParameters, BaseBooster):
         """
         risk, times = self.predict(X), read_survival(y, "y")
         check_consistent_length(risk, times)
-        weight = np.empty(0) if sample_weight is None else row_weights(sample_weight, risk)
+        weight = row_weights(sample_weight, risk)
         targets = SurvivalTargets.learn(times, weight, self)
         index = concordance(targets.encode(times, "y"), risk, weight)
         if np.isnan(index):

@@ -31,14 +31,13 @@ def test_names_of_outputs(estimator, y, names):
     assert fitted.model.n_outputs == len(names)
 
 
-def test_rounds_and_trees():
+def test_trees_of_rounds():
     model = XGBClassifierLite(n_estimators=4, max_depth=1).fit(X, np.arange(12) % 3)
     fitted = fitted_model(model)
     for given, rounds in ((None, (0, 4)), ((0, 0), (0, 4)), ((1, 0), (1, 4)), ((1, 3), (1, 3))):
-        assert fitted.rounds(given) == rounds
         assert fitted.trees(given) == tuple(3 * round_ for round_ in rounds)
     with pytest.raises(ValueError, match=r"iteration_range=\(2, 5\): .* first < last <= 4"):
-        fitted.rounds((2, 5))
+        fitted.trees((2, 5))
 
 
 def test_changes_of_the_model_and_of_names_count():
@@ -46,7 +45,7 @@ def test_changes_of_the_model_and_of_names_count():
     model, other = (XGBRegressorLite(n_estimators=n).fit(frame, X[:, 0]) for n in (2, 3))
     assert trained_model(vars(model)) is vars(model)["_trained"]
     model.model_ = other.model_
-    assert fitted_model(model).rounds(None) == (0, 3)
+    assert fitted_model(model).trees(None) == (0, 3)
     other.feature_names_in_ = np.array(["b", "a"], dtype=object)
     assert fitted_model(other).feature_names == ["b", "a"]
 

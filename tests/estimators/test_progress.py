@@ -14,7 +14,7 @@ from sklearn.base import clone
 
 from sklboost import EarlyStopping, TrainingCallback, XGBRegressorLite
 from sklboost.estimators import progress
-from sklboost.estimators.progress import SearchProgress, progress_callbacks
+from sklboost.estimators.progress import SearchProgress, progress_callback
 from tests.boosting.training import FakeTraining
 
 LOSSES = [1 / (i + 1) for i in range(100)]
@@ -49,9 +49,8 @@ def lines(caplog):
 
 
 def test_a_line_for_every_round(caplog):
-    assert progress_callbacks(0) == progress_callbacks(False) == []
     evals = {"validation_0": {"mae": [3, 2], "rmse": [5, 4]}, "validation_1": {"mae": [1, 0.5]}}
-    FakeTraining(progress_callbacks(2), 2, evals).train()
+    FakeTraining([progress_callback(2)], 2, evals).train()
     assert lines(caplog) == [
         "round 1 of 2: validation_0-mae 3, validation_0-rmse 5, validation_1-mae 1",
         "round 2 of 2: validation_0-mae 2, validation_0-rmse 4, validation_1-mae 0.5",
@@ -59,7 +58,7 @@ def test_a_line_for_every_round(caplog):
     assert {(record.name, record.levelname) for record in caplog.records} == {("sklboost", "INFO")}
     # without validation data it is the training loss, and the rounds of a continued model go on
     caplog.clear()
-    (callback,) = progress_callbacks(2)
+    callback = progress_callback(2)
     FakeTraining([callback], 102, n_rounds=100).train()
     assert lines(caplog) == [
         "round 101 of 102: training loss 0.00990099",
@@ -79,7 +78,7 @@ def logging_state():
 def test_seen_without_any_logging_configured(monkeypatch, capsys):
     monkeypatch.setattr(logging.root, "handlers", [])
     before = logging_state()
-    FakeTraining(progress_callbacks(2), 1).train()
+    FakeTraining([progress_callback(2)], 1).train()
     assert capsys.readouterr().err == "round 1 of 1: training loss 1\n"
     assert logging_state() == before
 
@@ -93,7 +92,7 @@ def test_configured_logging_is_used(monkeypatch, capsys, name):
     monkeypatch.setattr(logging.getLogger(name), "handlers", [handler])
     monkeypatch.setattr(logging.getLogger("sklboost"), "level", logging.ERROR)  # whatever it is
     before = logging_state()
-    FakeTraining(progress_callbacks(2), 1).train()
+    FakeTraining([progress_callback(2)], 1).train()
     assert stream.getvalue() == "INFO sklboost round 1 of 1: training loss 1\n"
     assert capsys.readouterr().err == ""
     assert logging_state() == before
@@ -107,7 +106,7 @@ def test_a_filter_or_a_handler_may_refuse(monkeypatch, capsys, refuses):
         monkeypatch.setattr(logging.getLogger("sklboost"), "filters", [lambda record: False])
     else:
         handler.setLevel(logging.WARNING)
-    FakeTraining(progress_callbacks(2), 1).train()
+    FakeTraining([progress_callback(2)], 1).train()
     assert capsys.readouterr() == ("", "")
 
 
@@ -117,7 +116,7 @@ def test_a_filter_or_a_handler_may_refuse(monkeypatch, capsys, refuses):
 @pytest.mark.usefixtures("no_tqdm")
 def test_about_ten_lines_of_text(caplog, clock):
     evals = {"validation_0": {"mae": LOSSES, "rmse": LOSSES}}
-    FakeTraining([clock, *progress_callbacks(1)], 100, evals).train()
+    FakeTraining([clock, progress_callback(1)], 100, evals).train()
     assert lines(caplog)[0] == "round 10 of 100: validation_0-rmse 0.1, 0:01:30 left"
     assert lines(caplog)[-1] == "round 100 of 100: validation_0-rmse 0.01"
     assert [int(line.split()[1]) for line in lines(caplog)] == list(range(10, 101, 10))
@@ -126,14 +125,14 @@ def test_about_ten_lines_of_text(caplog, clock):
 @pytest.mark.usefixtures("no_tqdm")
 def test_at_most_one_line_a_second(caplog, clock):
     clock.round_takes = 0.024
-    training = FakeTraining([clock, *progress_callbacks(1)], 100).train()
+    training = FakeTraining([clock, progress_callback(1)], 100).train()
     assert [int(line.split()[1]) for line in lines(caplog)] == [42, 84, 100]
     assert training.n_losses == 3  # computed for what is shown only
 
 
 @pytest.mark.usefixtures("no_tqdm")
 def test_rounds_of_a_continued_model_take_no_time(caplog, clock):
-    FakeTraining([clock, *progress_callbacks(True)], 1010, n_rounds=1000).train()
+    FakeTraining([clock, progress_callback(True)], 1010, n_rounds=1000).train()
     assert len(lines(caplog)) == 10
     assert lines(caplog)[0] == "round 1001 of 1010: training loss 0.000999001, 0:00:09 left"
 
@@ -145,11 +144,11 @@ def test_showing_takes_little_of_the_time(caplog, clock):
             clock.now += 1.0
             return super().training_loss()
 
-    training = SlowLoss([clock, *progress_callbacks(1)], 1000)
+    training = SlowLoss([clock, progress_callback(1)], 1000)
     training.train()
     assert [int(line.split()[1]) for line in lines(caplog)][:2] == [100, 200]
     clock.round_takes = 0.1
-    training = SlowLoss([clock, *progress_callbacks(1)], 1000)
+    training = SlowLoss([clock, progress_callback(1)], 1000)
     training.train()
     assert training.n_losses == 3  # 100 seconds: no more than two, and the last round
 
@@ -157,7 +156,7 @@ def test_showing_takes_little_of_the_time(caplog, clock):
 @pytest.mark.usefixtures("no_tqdm")
 def test_rounds_done_together(caplog, clock):
     clock.round_takes = 5.0
-    FakeTraining([clock, *progress_callbacks(1)], 12, n_at_once=5).train()
+    FakeTraining([clock, progress_callback(1)], 12, n_at_once=5).train()
     assert [line.split(",")[0] for line in lines(caplog)] == [
         "round 2 of 12: training loss 0.2",  # of round 5, which is done
         "round 6 of 12: training loss 0.1",
@@ -171,14 +170,14 @@ def test_rounds_done_together(caplog, clock):
 def test_the_round_at_which_training_stopped(caplog, clock, n_at_once):
     clock.round_takes = 0.0
     evals = {"validation_0": {"rmse": [*LOSSES[:50], *LOSSES[:50]]}}
-    callbacks = [clock, EarlyStopping(2), *progress_callbacks(1)]
+    callbacks = [clock, EarlyStopping(2), progress_callback(1)]
     FakeTraining(callbacks, 100, evals, n_at_once=n_at_once).train()
     assert lines(caplog) == ["stopped early at round 52 of 100: validation_0-rmse 0.5"]
 
 
 def test_after_a_line_for_every_round_what_ended_them(caplog):
     evals = {"validation_0": {"rmse": [1, 2, 3]}}
-    FakeTraining([EarlyStopping(1), *progress_callbacks(2)], 3, evals).train()
+    FakeTraining([EarlyStopping(1), progress_callback(2)], 3, evals).train()
     assert lines(caplog)[-2:] == [
         "round 2 of 3: validation_0-rmse 2",
         "stopped early at round 2 of 3",
@@ -240,7 +239,7 @@ def test_who_sees_a_live_line(monkeypatch, capsys):
 def test_a_bar(capsys, clock):
     evals = {"validation_0": {"mae": LOSSES, "rmse": LOSSES}}
     threads = threading.enumerate()
-    FakeTraining([clock, *progress_callbacks(1)], 100, evals).train()
+    FakeTraining([clock, progress_callback(1)], 100, evals).train()
     assert threading.enumerate() == threads
     shown = capsys.readouterr().err
     assert "20/100" in shown
@@ -250,7 +249,7 @@ def test_a_bar(capsys, clock):
 
 
 def test_the_bar_of_a_continued_model(capsys, clock):
-    FakeTraining([clock, *progress_callbacks(1)], 100, n_rounds=60).train()
+    FakeTraining([clock, progress_callback(1)], 100, n_rounds=60).train()
     shown = capsys.readouterr().err
     assert " 60/100 " in shown
     assert " 61/100 " in shown
@@ -260,7 +259,7 @@ def test_the_bar_of_a_continued_model(capsys, clock):
 
 def test_the_bar_looks_ten_times_a_second(capsys, clock):
     clock.round_takes = 0.026
-    training = FakeTraining([clock, *progress_callbacks(1)], 16).train()
+    training = FakeTraining([clock, progress_callback(1)], 16).train()
     assert training.n_losses == 4
     shown = capsys.readouterr().err
     assert [n for n in range(1, 17) if f" {n}/16 " in shown] == [4, 8, 12, 16]
@@ -270,7 +269,7 @@ def test_the_bar_looks_ten_times_a_second(capsys, clock):
 def test_the_bar_says_that_training_stopped_early(capsys, clock, round_takes):
     clock.round_takes = round_takes  # the bar has shown the last round, or has not
     evals = {"validation_0": {"rmse": [*LOSSES[:40], *LOSSES[:60]]}}
-    FakeTraining([clock, EarlyStopping(3), *progress_callbacks(1)], 100, evals).train()
+    FakeTraining([clock, EarlyStopping(3), progress_callback(1)], 100, evals).train()
     last = capsys.readouterr().err.rstrip().split("\r")[-1]
     assert last.startswith("stopped early at round 43 of 100: 100%|")
     assert " 43/43 " in last
@@ -335,7 +334,7 @@ def test_the_bar_closes_at_errors(capsys, monkeypatch, error, n_rounds):
         return bars[-1]
 
     monkeypatch.setattr(progress, "_open_bar", open_bar)
-    callbacks = [*progress_callbacks(1), FailAt(n_rounds, error)]
+    callbacks = [progress_callback(1), FailAt(n_rounds, error)]
     with pytest.raises(error):
         FakeTraining(callbacks, 10).train()
     assert bars[0].disable  # what tqdm does when it closes

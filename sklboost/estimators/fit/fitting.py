@@ -17,7 +17,7 @@ from sklboost.boosting.rounds import Rounds
 from sklboost.boosting.settings import BoostingTask, Dropout
 from sklboost.boosting.training import MakeGrower, Replay, Schedule, Training
 from sklboost.data.binning import LEAST_SHARED_VALUES, VALUES_PER_THREAD
-from sklboost.data.features import RemoteFeatures, row_arrays_of, training_bins
+from sklboost.data.features import RemoteFeatures, training_bins
 from sklboost.data.raw_values import row_blocks
 from sklboost.engine.model import Model
 from sklboost.engine.parallel import ThreadTeam, n_threads_for
@@ -31,11 +31,10 @@ from sklboost.estimators.parameters.boosters import Parameters
 from sklboost.estimators.predict.fitted_model import (
     FittedModel,
     TrainedModel,
-    add_rounds,
+    add_scores,
     leaves,
-    starting_scores,
 )
-from sklboost.estimators.progress import progress_callbacks
+from sklboost.estimators.progress import progress_callback
 from sklboost.inspection.nested_subtrees import pruning_path
 from sklboost.objectives.custom import FaultyRowError
 from sklboost.objectives.metric import Metric
@@ -179,10 +178,9 @@ def start_of(task: FitTask) -> np.ndarray:
 
 def _raw_scores(rows: Rows, base_score: np.ndarray, continued: FittedModel | None) -> np.ndarray:
     """Return the raw scores before the first new round, shape (n_outputs, n_samples)."""
-    raw_score = starting_scores(base_score, rows.margin, len(rows.y), row_arrays_of(rows.X))
+    raw_score = rows.starting_scores(base_score)
     if continued is not None:
-        model = continued.model
-        add_rounds(model, rows.X, (0, model.n_rounds), raw_score, continued.n_jobs)
+        add_scores(continued.model, rows.X, continued.trees(None), raw_score, continued.n_jobs)
     return raw_score
 
 
@@ -206,12 +204,13 @@ def schedule_of(task: FitTask, base_score: np.ndarray) -> Schedule:
             task.loss,
             start=(last.y, last.raw_score, last.weight),
         )
-    else:
+    elif parameters.eval_metric is not None:  # a misspelt name is an error all the same
         check_names(parameters.eval_metric, task.targets, task.loss)
     callbacks = list(parameters.callbacks or ())
     if parameters.early_stopping_rounds is not None:
         callbacks.append(EarlyStopping(parameters.early_stopping_rounds))
-    callbacks += progress_callbacks(parameters.verbose)
+    if parameters.verbose:
+        callbacks.append(progress_callback(parameters.verbose))
     return Schedule(
         rounds=task.rounds,
         begin=task.clock.begin,
@@ -324,7 +323,7 @@ def trained_model_of(task: FitTask, model: Model) -> TrainedModel:
     shift = np.zeros(loss.n_outputs)
     if targets.reads_scores:
         raw_score = _raw_scores(rows, model.base_score, None)
-        add_rounds(model, rows.X, (0, model.n_rounds), raw_score, task.parameters.n_jobs)
+        add_scores(model, rows.X, (0, model.n_trees), raw_score, task.parameters.n_jobs)
         targets, shift = targets.finish(loss, raw_score, rows.y, rows.weight)
     has_margin = len(rows.margin) > 0
     n_dart = model.n_rounds if drops_rounds(task.parameters) else 0

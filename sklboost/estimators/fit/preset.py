@@ -32,6 +32,7 @@ from sklboost.estimators.input.bins import bin_checked
 from sklboost.estimators.input.features import feature_settings
 from sklboost.estimators.input.rows import Rows, weigh_classes
 from sklboost.estimators.input.user_warnings import warn_user
+from sklboost.estimators.parameters.boosters import rounds_and_trees
 from sklboost.estimators.parameters.rules import is_integer
 from sklboost.estimators.progress import SearchProgress, is_watched, log_line
 from sklboost.objectives.loss import lacking
@@ -288,7 +289,8 @@ class Trials:
 
     def _train(self, fold: Fold, settings: dict[str, Any]) -> Training:
         task = fold.task.with_settings(settings)
-        task = task._replace(rounds=range(task.n_rounds))
+        n_rounds, _ = rounds_and_trees(task.parameters, task.is_forest)
+        task = task._replace(rounds=range(n_rounds))
         try:
             base_score = start_of(task)
             schedule = schedule_of(task, base_score)
@@ -496,7 +498,8 @@ def _steps(task: FitTask, outcome: Outcome, n_scores: int) -> dict[str, Choice]:
     if "learning_rate" not in free:
         chosen = {"n_estimators": Choice(n_rounds, best)}
     elif "n_estimators" not in free:
-        rate = min(_LARGEST_RATE, rate * n_rounds / min(task.n_rounds, in_time))  # type: ignore[operator]
+        n_asked, _ = rounds_and_trees(parameters, task.is_forest)
+        rate = min(_LARGEST_RATE, rate * n_rounds / min(n_asked, in_time))  # type: ignore[operator]
         chosen = {"learning_rate": Choice(rate, best)}
     else:
         # how much smaller the steps are than in the trials; larger for want of time

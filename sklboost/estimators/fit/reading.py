@@ -102,16 +102,6 @@ class FitTask(NamedTuple):
     seeds: tuple[int, int] = (0, 0)  # of the rounding of gradients, and of all that is drawn
     split_seed: int | None = None  # by which rows were held out; None: none were
 
-    @property
-    def n_rounds(self) -> int:
-        """Rounds to do, including the rounds of a warm start."""
-        return rounds_and_trees(self.parameters, self.is_forest)[0]
-
-    @property
-    def n_parallel_trees(self) -> int:
-        """Trees that a round adds to each output."""
-        return rounds_and_trees(self.parameters, self.is_forest)[1]
-
     def with_settings(self, settings: Mapping[str, Any]) -> "FitTask":
         """Return the task with other values of some parameters."""
         return self._replace(parameters=replace(self.parameters, **settings))
@@ -373,10 +363,11 @@ def _refusal(what: str, remedy: str) -> ValueError:
 def plan_task(task: FitTask) -> FitTask:
     """Return the task with its rounds and seeds, and the rows that are held out."""
     parameters, continued = task.parameters, task.continued
-    _check_combination(task)
+    stop, n_parallel_trees = rounds_and_trees(parameters, task.is_forest)
+    _check_combination(task, n_parallel_trees)
     if isinstance(task.rows.X, RemoteFeatures):
         _check_cluster_loss(task.loss)
-    first, stop = 0, task.n_rounds
+    first = 0
     if continued is not None:
         first = continued.model.n_rounds
         # new rounds for `init_model` and all of them for `warm_start`, as in scikit-learn
@@ -400,18 +391,22 @@ def plan_task(task: FitTask) -> FitTask:
     # whether rows, features, thresholds or rounds are drawn at random
     is_sampling = min(fractions) < 1.0 or parameters.extra_trees or drops_rounds(parameters)  # type: ignore[operator, type-var]
     drawn = seeds(parameters.random_state, is_sampling or stops_early(parameters))
-    task = _hold_out(task._replace(rounds=range(first, stop), seeds=drawn))
+    task = task._replace(rounds=range(first, stop), seeds=drawn)
+    if stops_early(parameters):
+        task = _hold_out(task)
+    rows, everything = task.rows, task.everything
+    is_same = everything is rows
+    if parameters.subsample < 1.0:  # type: ignore[operator]  # each of the repeated rows is drawn
+        rows, everything = rows.repeat(task.loss), everything.repeat(task.loss)
     # the classes' weights come last: rows are held out, and metrics weighted, by the user's
-    everything = task.everything
-    rows = weigh_classes(task.rows, task.targets)
-    is_same = everything is task.rows
+    rows = weigh_classes(rows, task.targets)
     everything = rows if is_same else weigh_classes(everything, task.all_targets)
     return task._replace(rows=rows, everything=everything)
 
 
-def _check_combination(task: FitTask) -> None:
+def _check_combination(task: FitTask, n_parallel_trees: int) -> None:
     """Raise ValueError for parameters that do not go together, or with the continued model."""
-    parameters, n_parallel_trees = task.parameters, task.n_parallel_trees
+    parameters = task.parameters
     if n_parallel_trees > 1 and parameters.sampling_method == "gradient_based":
         raise ValueError(
             f"sampling_method='gradient_based' with {n_parallel_trees} parallel trees: it reweighs "
@@ -452,15 +447,15 @@ def _check_combination(task: FitTask) -> None:
 
 
 def _hold_out(task: FitTask) -> FitTask:
-    """Divide the rows among training and validation, and repeat those that are drawn one by one.
+    """Return the task with the rows that early stopping judges by, and what is trained on then.
 
-    Both go by the user's weights, before class weights are multiplied in: weights weigh the
-    rows, and a row is on one side only.
+    Rows are held out by the user's weights, before class weights are multiplied in: weights weigh
+    the rows, and a row is on one side only.
     """
     parameters, continued = task.parameters, task.continued
     rows, everything, validation = task.rows, task.everything, task.validation
     seed = None
-    if stops_early(parameters) and not validation:
+    if not validation:
         seed = task.seeds[1]
         if continued is not None and task.is_warm_start:
             # the same again: what the model has learnt from tells nothing of new rounds
@@ -489,12 +484,10 @@ def _hold_out(task: FitTask) -> FitTask:
                     "early_stopping_rounds=None"
                 )
         validation, rows = {"validation_0": rows.take(held_out).here()}, rows.take(~held_out)
-    elif stops_early(parameters) and parameters.refit:
+    elif parameters.refit:
         everything = rows.join(list(validation.values())[-1])
         of_all = task.targets.of_more(everything.y, everything.weight, parameters)
         task = task._replace(all_targets=of_all)
-    if parameters.subsample < 1.0:  # type: ignore[operator]
-        rows, everything = rows.repeat(task.loss), everything.repeat(task.loss)
     return task._replace(rows=rows, everything=everything, validation=validation, split_seed=seed)
 
 
@@ -543,7 +536,8 @@ def tree_settings(task: FitTask, raw_score: np.ndarray) -> TreeParams:
     settings = {name: getattr(parameters, name) for name in TREE_PARAMETERS}
     unit = loss.unit(rows.targets, raw_score, rows.weight)
     settings |= {name: unit * settings[name] for name in _PER_ROW}
-    params = tree_params(**settings, num_parallel_tree=task.n_parallel_trees)
+    n_parallel_trees = rounds_and_trees(parameters, task.is_forest)[1]
+    params = tree_params(**settings, num_parallel_tree=n_parallel_trees)
     # whether cover is the number of rows, so that they need not be counted once more
     has_ones = loss.hessian_is_one and params.gradient_based == 0
     if not (has_ones and (rows.weight == np.floor(rows.weight)).all()):

@@ -49,7 +49,7 @@ class FitTasks(TrainingCallback):
         A fit without callbacks of its own still takes part in the tree of tasks of the pipeline or
         search around it.
         """
-        if not hasattr(estimator, "_init_callback_context"):
+        if not hasattr(type(estimator), "_init_callback_context"):
             return []
         # how many rounds there will be is known once the arguments of fit are checked
         context = estimator._init_callback_context(max_subtasks=None)

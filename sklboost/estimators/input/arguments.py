@@ -142,7 +142,12 @@ def places(is_wrong: np.ndarray) -> str:
 
 
 def row_weights(sample_weight: Any, X: Features, name: str = "sample_weight") -> np.ndarray:
-    """Return the weights as float64, shape (n_samples,); a single number counts for every row."""
+    """Return the weights as float64, shape (n_samples,), or (0,) for None, which is 1 everywhere.
+
+    A single number counts for every row.
+    """
+    if sample_weight is None:
+        return np.empty(0)
     if isinstance(sample_weight, Real):
         sample_weight = np.full(len(X), sample_weight)
     weight = row_values(sample_weight, name, "weights")

@@ -68,6 +68,13 @@ class Rows(NamedTuple):
             return targets
         return row_arrays_of(self.X).copy(targets, np.float64)
 
+    def starting_scores(self, base_score: np.ndarray) -> np.ndarray:
+        """Raw scores before the first tree, shape (n_outputs, n_samples): the margin, if any."""
+        arrays = row_arrays_of(self.X)
+        if len(self.margin) > 0:
+            return arrays.copy(self.margin.T, np.float64)
+        return arrays.full(base_score, len(self.y))
+
     @property
     def n_given(self) -> int:
         """How many of the user's rows these are: a row and its copies, which follow it, are one."""

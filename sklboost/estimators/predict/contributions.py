@@ -8,7 +8,7 @@ from sklboost.data.features import Features, raw_blocks
 from sklboost.data.raw_values import array_of
 from sklboost.engine.parallel import ThreadTeam
 from sklboost.estimators.input.feature_names import order_of_fit
-from sklboost.estimators.predict.fitted_model import FittedModel, add_rounds
+from sklboost.estimators.predict.fitted_model import FittedModel, add_scores
 from sklboost.inspection.shap import add_contributions, lay_out_edges, mean_scores
 
 # Rounds as users give them: the first and the one after the last.
@@ -78,7 +78,7 @@ class ExplainedRows(NamedTuple):
         fitted = self.fitted
         start = fitted.model.base_score + fitted.shift
         raw_score = np.repeat(start[:, np.newaxis], len(X), axis=1)
-        add_rounds(fitted.model, X, fitted.rounds(rounds), raw_score, fitted.n_jobs)
+        add_scores(fitted.model, X, fitted.trees(rounds), raw_score, fitted.n_jobs)
         return raw_score
 
     @np.errstate(all="ignore")

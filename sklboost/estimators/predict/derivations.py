@@ -24,9 +24,8 @@ from sklboost.estimators.parameters.rules import is_integer
 from sklboost.estimators.predict.contributions import single_values
 from sklboost.estimators.predict.fitted_model import (
     FittedModel,
-    add_rounds,
+    add_scores,
     leaves,
-    starting_scores,
 )
 from sklboost.inspection.derivation.derivation import Derivation
 from sklboost.inspection.derivation.grown_tree import GrownTree, grown_tree
@@ -83,9 +82,10 @@ def known_rows(fitted: FittedModel, tree: GrownTree, node: int, rows: Rows) -> N
             "which these were is not kept."
         )
         return NodeRows(is_here, _UNKNOWN, _UNKNOWN, why)
-    raw_score = starting_scores(model.base_score, rows.margin, n_rows)
+    raw_score = rows.starting_scores(model.base_score)
     if n_rounds > 0:
-        add_rounds(model, rows.X, (0, n_rounds), raw_score, fitted.n_jobs)
+        trees = (0, n_rounds * model.trees_per_round)
+        add_scores(model, rows.X, trees, raw_score, fitted.n_jobs)
     weight = rows.weight if len(rows.weight) > 0 else np.ones(n_rows)
     if loss.takes_weight:
         derivatives = loss.gradients(rows.targets, raw_score, weight)  # type: ignore[call-arg]
@@ -144,7 +144,7 @@ def derive_row(
     row = Row(
         values=feature_values(X)[0].astype(np.float64),
         leaves=leaves(model, X, 1)[0],
-        start=starting_scores(model.base_score, margin, 1)[:, 0],
+        start=margin[0] if len(margin) > 0 else model.base_score,
         has_margin=fitted.has_margin or len(margin) > 0,
         shift=fitted.shift,
         trees=range(*fitted.trees(iteration_range)),

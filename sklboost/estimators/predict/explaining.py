@@ -15,8 +15,7 @@ from sklboost.estimators.input.arguments import GivenSet
 from sklboost.estimators.parameters.boosters import Parameters
 from sklboost.estimators.parameters.docstrings import methods_documented
 from sklboost.estimators.parameters.rules import check_parameters, value_of
-from sklboost.estimators.predict.by_partitions import by_partitions
-from sklboost.estimators.predict.fitted_model import HasFittedModel
+from sklboost.estimators.predict.fitted_model import HasFittedModel, by_partitions
 from sklboost.inspection.importances import scaled_to_one, split_importances
 
 if TYPE_CHECKING:

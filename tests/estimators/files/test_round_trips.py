@@ -22,7 +22,6 @@ from sklboost import (
     load_model,
 )
 from sklboost.estimators.files.model_files import plain_attributes, read_attributes
-from sklboost.estimators.predict.fitted_model import fitted_state
 from tests.kinds_of_models import IN_FILES, KINDS, data
 from tests.kinds_of_models import file_of as saved
 
@@ -216,7 +215,7 @@ def test_threads_that_write_one_file(tmp_path):
 
 def test_a_name_is_no_loss_of_the_users():
     X, y = load_iris(return_X_y=True)
-    state = plain_attributes(fitted_state(XGBClassifierLite(n_estimators=1).fit(X, y)))
+    state = plain_attributes(vars(XGBClassifierLite(n_estimators=1).fit(X, y)))
     with pytest.raises(ModelFileError, match="'multi:onevsrest'"):
         read_attributes(**{**state, "own_loss": "multi:onevsrest"})
 

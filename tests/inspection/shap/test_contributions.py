@@ -5,7 +5,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from sklboost import XGBClassifierLite, XGBRegressorLite
 from sklboost.data.features import value_array
-from sklboost.estimators.predict.fitted_model import add_rounds
+from sklboost.estimators.predict.fitted_model import add_scores
 from sklboost.inspection.shap import add_contributions, lay_out_edges, mean_scores
 from sklboost.tree.predict.assembly import assemble_model
 from tests.inspection.shap.definitions import (
@@ -172,7 +172,7 @@ def test_a_chain_of_hundreds_of_features_adds_up():
     mean = mean_scores(lay_out_edges(model), (0, 1), 1)
     values = row_values(model, X)
     raw_score = np.zeros((1, 5))
-    add_rounds(model, X, (0, 1), raw_score, 1)
+    add_scores(model, X, (0, 1), raw_score, 1)
     assert_allclose(values.sum(axis=1) + mean, raw_score[0], atol=1e-12)
 
 
