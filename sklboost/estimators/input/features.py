@@ -34,6 +34,7 @@ from sklboost.estimators.input.feature_names import (
 from sklboost.estimators.input.user_warnings import warn_user
 from sklboost.estimators.parameters.boosters import Parameters
 from sklboost.estimators.parameters.rules import value_of
+from sklboost.files.values import NotStorableError, value_document
 
 # Columns that an error lists.
 _MOST_NAMED = 10
@@ -163,6 +164,7 @@ def fit_encodings(
         )
     if by_content:
         _check_are_few(source, encodings, weights, float(weight[weight > 0.0].mean()))
+        _warn_of_objects(source, encodings)
     return encodings
 
 
@@ -189,6 +191,19 @@ def _check_are_few(
                 "features of what is in it, or list the categories in categorical_features, this "
                 "column among them"
             )
+
+
+def _warn_of_objects(source: FrameAdapter, encodings: Sequence[Encoding]) -> None:
+    """Warn of categories that became such without being asked for, and that no file can hold."""
+    for i, encoding in enumerate(encodings):
+        if encoding.kind == "category" and source.column(i).kind == "mixed":
+            try:
+                value_document(encoding.categories)
+            except NotStorableError as error:
+                warn_user(
+                    f"categories of {source.label(i)}: {error}, so save_model will refuse this "
+                    "model: turn them into text, or keep the model with pickle"
+                )
 
 
 def _is_numeric(value: Any) -> bool:
