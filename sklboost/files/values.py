@@ -4,6 +4,7 @@ import datetime
 import decimal
 import math
 import re
+import uuid
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -55,8 +56,12 @@ def value_document(value: Any) -> Any:
         parts = [value_document(part) for part in value]
         # sets in an order that does not change from one process to the next
         return {kind.__name__: parts if kind is tuple else sorted(parts, key=repr)}
-    if kind in (datetime.date, datetime.datetime):
+    if kind in (datetime.date, datetime.datetime, datetime.time):
         return {kind.__name__: value.isoformat()}
+    if kind in (decimal.Decimal, uuid.UUID):
+        return {kind.__name__: str(value)}
+    if kind is bytes:
+        return {"bytes": value.hex()}
     if kind is datetime.timedelta:
         return {"timedelta": [value.days, value.seconds, value.microseconds]}
     if isinstance(value, np.ndarray):
@@ -69,6 +74,8 @@ def value_document(value: Any) -> Any:
     name = f"{kind.__module__.partition('.')[0]}.{kind.__name__}"
     if name in ("pandas.Timestamp", "pandas.Timedelta") and getattr(value, "tz", None) is None:
         return {name: value_document(value.to_numpy())}
+    if name == "pandas.Interval":
+        return {name: [value_document(value.left), value_document(value.right), value.closed]}
     raise NotStorableError(
         f"{value!r} is of type {kind.__name__}, which has no place in a model file"
     )
@@ -245,13 +252,15 @@ _READERS: dict[str, Callable[[Section], Any]] = {
     "dict": _read_dict,
     "date": lambda section: datetime.date.fromisoformat(section.text()),
     "datetime": lambda section: datetime.datetime.fromisoformat(section.text()),
+    "time": lambda section: datetime.time.fromisoformat(section.text()),
     "timedelta": lambda section: datetime.timedelta(*section.integers(-(10**9), 10**9, 3).tolist()),
     "array": read_array,
     "scalar": _read_scalar,
     "pandas.Timestamp": lambda section: _read_time(section, "Timestamp"),
     "pandas.Timedelta": lambda section: _read_time(section, "Timedelta"),
-    # which earlier versions wrote
+    "bytes": lambda section: bytes.fromhex(section.text()),
     "Decimal": lambda section: decimal.Decimal(section.text()),
+    "UUID": lambda section: uuid.UUID(section.text()),
     "pandas.Interval": _read_interval,
 }
 

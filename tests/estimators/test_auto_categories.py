@@ -1,8 +1,10 @@
 """``categorical_features="auto"``: columns become what they hold: categories, times, numbers."""
 
 import datetime as dt
+import enum
 import pickle
 import re
+import uuid
 import warnings
 
 import numpy as np
@@ -165,6 +167,22 @@ def column_read_as(values, dtype=None, **parameters):
 )
 def test_what_a_column_becomes(values, dtype, kind, meaning):
     assert column_read_as(values, dtype) == (kind, meaning)
+
+
+def test_a_fit_warns_of_objects_that_no_file_can_hold(tmp_path):
+    kinds = enum.Enum("Kind", "A B")
+    with pytest.warns(UserWarning, match="column 'a': .* is of type Kind, .*save_model will ref"):
+        model = fitted(pd.DataFrame({"a": list(kinds) * 60}))
+    with pytest.raises(ValueError, match="is of type Kind"):
+        model.save_model(tmp_path / "model.json")
+    bins = pd.cut(np.arange(N_ROWS), 3)
+    hours = [dt.time(k % 3) for k in range(N_ROWS)]
+    X = pd.DataFrame({"a": bins, "b": hours, "c": [uuid.UUID(int=k % 3) for k in range(N_ROWS)]})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = fitted(X)
+        model.save_model(tmp_path / "model.json")
+        assert_array_equal(load_model(tmp_path / "model.json").predict(X), model.predict(X))
 
 
 def test_objects_that_are_numbers_and_plain_columns_stay_numbers():

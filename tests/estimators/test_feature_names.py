@@ -11,6 +11,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from numpy.testing import assert_array_equal
+from scipy.sparse import csr_array
 
 from sklboost import XGBClassifierLite, XGBRegressorLite, bin_features
 from sklboost.estimators.input.feature_names import order_of_fit
@@ -136,16 +137,42 @@ def test_names_on_one_side_only_warn_as_scikit_learn_does(frame, model):
     expected = model.predict(frame(VALUES, NAMES))
     with pytest.warns(UserWarning, match="X does not have valid feature names, but XGBRegressorL"):
         assert_array_equal(model.predict(VALUES), expected)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("default")  # as it is for users: once for a line of code
-        for _ in range(3):
-            model.predict(VALUES[:1])
-    assert [Path(warning.filename) for warning in caught] == [Path(__file__)]
+    check_one_warning(model, VALUES[:1])
     assert_array_equal(model.predict(VALUES, validate_features=False), expected)
     unnamed = XGBRegressorLite(n_estimators=3).fit(VALUES, VALUES @ [1, 2, 4, 8])
     named = pd.DataFrame(VALUES, columns=NAMES)
     with pytest.warns(UserWarning, match="X has feature names, but XGBRegressorLite was fitted wi"):
         assert_array_equal(unnamed.predict(named), expected)
+
+
+def check_one_warning(model, rows):
+    """It names this line of code, and is told once for it, as warnings are for users."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("default")
+        for _ in range(3):
+            model.predict(rows)
+    assert [Path(warning.filename) for warning in caught] == [Path(__file__)]
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        VALUES[:1].tolist(),
+        VALUES[:2].astype(int),
+        VALUES[:3].astype(object),
+        np.tile(VALUES, 2)[::2, ::2],
+        VALUES[:1].astype(">f8"),
+        csr_array(VALUES[:2]),
+    ],
+    ids=["list", "integers", "objects", "strided", "big-endian", "sparse"],
+)
+def test_every_form_without_names_warns_once_for_a_line(rows):
+    named = pd.DataFrame(VALUES, columns=NAMES)
+    model = XGBRegressorLite(n_estimators=1).fit(named, VALUES[:, 0])
+    check_one_warning(model, rows)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.predict(rows, validate_features=False)
 
 
 def test_errors_name_the_argument():

@@ -3,6 +3,7 @@
 import datetime
 import decimal
 import tracemalloc
+import uuid
 
 import numpy as np
 import pandas as pd
@@ -84,6 +85,12 @@ def test_any_nested_value(value):
         pd.Timestamp("2020-01-01 00:00:00.000000001"),
         pd.Timedelta("1ns"),
         pd.NaT.to_datetime64(),
+        *pd.cut([0.5, 3.5], [0, 1.5, np.inf]),
+        *pd.interval_range(pd.Timestamp("2020"), periods=2, closed="both"),
+        datetime.time(23, 59, 59, 7),
+        decimal.Decimal("1E+3"),
+        uuid.UUID(int=5),
+        b"\x00a\xff",
     ],
     ids=repr,
 )
@@ -108,8 +115,11 @@ class _Own:
 
 @pytest.mark.parametrize(
     "value",
-    [_Own, _Own(), print, 1j, b"a", np.array([1j]), np.dtype("f8"), [1, [_Own()]], range(3)]
-    + [decimal.Decimal("0.1"), np.array([pd.Interval(0, 1)], dtype=object)]
+    [_Own, _Own(), print, 1j, np.array([1j]), np.dtype("f8"), [1, [_Own()]], range(3)]
+    + [
+        np.array([_Own()], dtype=object),
+        pd.Interval(pd.Timestamp("2020", tz="UTC"), pd.Timestamp("2021", tz="UTC")),
+    ]
     + [pd.Timestamp("2020", tz="UTC"), np.random.RandomState(0), np.array([b"a"])],
 )
 def test_what_has_no_place(value):
@@ -158,6 +168,9 @@ _COLLIDING = [{"int": str(2**64 + i * (2**61 - 1))} for i in range(200)]
         ({"timedelta": [10**9, 0, 0]}, "is no timedelta"),
         ({"timedelta": [1, 2]}, "must have 3 elements"),
         ({"Decimal": "a"}, "is no Decimal"),
+        ({"time": "24:00"}, "is no time"),
+        ({"UUID": "5"}, "is no UUID"),
+        ({"bytes": "0g"}, "is no bytes"),
         ({"set": [{"Decimal": "sNaN"}]}, "hash a signaling NaN"),
         ({"pandas.Timestamp": "now"}, "must be a scalar of times"),
         ({"pandas.Timestamp": _array("<f8", [1], [1.0])}, "must be a scalar of times"),
@@ -201,7 +214,6 @@ def test_damaged_values(document, problem):
 
 def test_values_that_may_look_damaged():
     assert read({"Decimal": "1E+999999999"}) == decimal.Decimal("1E+999999999")
-    # which earlier versions wrote
     days = [value_document(pd.Timestamp(day)) for day in ("2020-01-01", "2020-01-02")]
     found = read({"pandas.Interval": [*days, "both"]})
     assert found == pd.Interval(pd.Timestamp("2020-01-01"), pd.Timestamp("2020-01-02"), "both")

@@ -20,7 +20,7 @@ from sklboost.data.encoding import Encoding, encode, fit_encoding, is_category_b
 from sklboost.data.features import Features
 from sklboost.data.frames import adapter_for
 from sklboost.data.frames.adapter import FrameAdapter, check_kinds, check_names, kind_changed
-from sklboost.data.frames.numpy_arrays import ArrayTable
+from sklboost.data.frames.numpy_arrays import PLAIN, ArrayTable
 from sklboost.data.sparse_table import SparseTable, check_exact, sparse_table
 from sklboost.data.table import Column, Table
 from sklboost.estimators.input.feature_names import (
@@ -34,6 +34,7 @@ from sklboost.estimators.input.feature_names import (
 from sklboost.estimators.input.user_warnings import warn_user
 from sklboost.estimators.parameters.boosters import Parameters
 from sklboost.estimators.parameters.rules import value_of
+from sklboost.files.values import NotStorableError, value_document
 
 # Columns that an error lists.
 _MOST_NAMED = 10
@@ -163,6 +164,7 @@ def fit_encodings(
         )
     if by_content:
         _check_are_few(source, encodings, weights, float(weight[weight > 0.0].mean()))
+        _warn_of_objects(source, encodings)
     return encodings
 
 
@@ -189,6 +191,19 @@ def _check_are_few(
                 "features of what is in it, or list the categories in categorical_features, this "
                 "column among them"
             )
+
+
+def _warn_of_objects(source: FrameAdapter, encodings: Sequence[Encoding]) -> None:
+    """Warn of categories that became such without being asked for, and that no file can hold."""
+    for i, encoding in enumerate(encodings):
+        if encoding.kind == "category" and source.column(i).kind == "mixed":
+            try:
+                value_document(encoding.categories)
+            except NotStorableError as error:
+                warn_user(
+                    f"categories of {source.label(i)}: {error}, so save_model will refuse this "
+                    "model: turn them into text, or keep the model with pickle"
+                )
 
 
 def _is_numeric(value: Any) -> bool:
@@ -277,7 +292,7 @@ def features(
         and math.isnan(fitted.missing)
     ):
         if fitted.names is not None and not by_position:
-            _warn_of_no_names(fitted)
+            _warn_of_names(fitted, has_names=False)
         return X
     settings = feature_settings(type(parameters).__name__, parameters)
     if by_position and not isinstance(X, BinnedMatrix):
@@ -285,13 +300,16 @@ def features(
     return read_features(X, fitted, settings, name)
 
 
-def _warn_of_no_names(fitted: FittedFeatures) -> None:
-    """Warn as scikit-learn's checks do; but theirs forget that they have, and warn again."""
-    if "feature_names_in_" in fitted.attributes:  # else the names are not all strings
-        warn_user(
-            f"X does not have valid feature names, but {fitted.estimator_name} was fitted with "
-            "feature names"
-        )
+def _warn_of_names(fitted: FittedFeatures, *, has_names: bool) -> None:
+    """Warn as scikit-learn's checks do if names are on one side only.
+
+    Theirs forget that they have, and warn again at every call. `has_names`: as strings, in X.
+    """
+    name, had_names = fitted.estimator_name, "feature_names_in_" in fitted.attributes
+    if had_names and not has_names:
+        warn_user(f"X does not have valid feature names, but {name} was fitted with feature names")
+    elif has_names and not had_names:
+        warn_user(f"X has feature names, but {name} was fitted without feature names")
 
 
 @np.errstate(all="ignore")
@@ -332,16 +350,21 @@ def _checked_values(
     columns, encodings, caller = adapter_for(X), fitted.encodings, fitted.estimator_name
     source = X if columns is None else _source_of(columns, settings, encodings)
     order = order_of_fit(X, fitted.listed_names)
-    if not isinstance(source, FrameAdapter) or source.n_rows == 0 or source.n_columns == 0:
-        if columns is None and order is None:
-            source = validate_data(_as_estimator(fitted), X, reset=False, **FEATURE_CHECKS)
-        else:
-            shape = shape_of(source) if isinstance(source, FrameAdapter) else source
-            source = check_array(shape, estimator=caller, input_name="X", **FEATURE_CHECKS)
+    if order is None:
+        seen = BaseEstimator()  # on which scikit-learn sets the names, if they are any for it
+        if columns is not None:
+            validate_data(seen, X, skip_check_array=True)
+        _warn_of_names(fitted, has_names=hasattr(seen, "feature_names_in_"))
+    is_plain = type(source) is np.ndarray and source.ndim == 2 and source.dtype in PLAIN
+    if not (is_plain or isinstance(source, FrameAdapter)) or 0 in source.shape:
+        shape = shape_of(source) if isinstance(source, FrameAdapter) else source
+        source = check_array(shape, estimator=caller, input_name="X", **FEATURE_CHECKS)
     if order is None:
         if columns is not None:
             check_names(columns.names or ())
-            validate_data(_as_estimator(fitted), X, reset=False, skip_check_array=True)
+        # the number of features, which is all that this object knows
+        of_fit = type(caller, (BaseEstimator,), {"n_features_in_": fitted.n_features})()
+        validate_data(of_fit, source, reset=False, skip_check_array=True)
         order = range(fitted.n_features)
     if not isinstance(source, FrameAdapter):
         source = _read_array(source, settings, encodings)
@@ -351,11 +374,6 @@ def _checked_values(
         return source
     # in another order, without a copy
     return Table([Column(source[:, i]) for i in order], np.zeros(len(order), dtype=np.int64))
-
-
-def _as_estimator(fitted: FittedFeatures) -> BaseEstimator:
-    """Return an object whose features scikit-learn compares with, and whose class it names."""
-    return type(fitted.estimator_name, (BaseEstimator,), fitted.attributes)()
 
 
 def encoded_table(
