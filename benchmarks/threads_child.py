@@ -119,15 +119,13 @@ class NotedTeam(RealTeam):
 
     def __init__(self, n_threads):
         super().__init__(n_threads)
+        if IS_ALONE:
+            self.size = n_threads
         n_noting = 1 if IS_ALONE else n_threads
         self._state = np.zeros(FIRST + ROOM * n_noting, dtype=np.int64)
 
     def __enter__(self):
         return self if IS_ALONE else super().__enter__()
-
-    @property
-    def size(self):
-        return self._n_threads if IS_ALONE else super().size
 
     def run(self, function, *arguments):
         if not IS_ALONE:

@@ -31,6 +31,7 @@ from sklboost.inspection.tables import node_table
 from sklboost.objectives.blocks import Formula, address_of_losses, can_read
 from sklboost.objectives.domains import LINKS
 from sklboost.objectives.loss import Loss, compile_loss
+from sklboost.objectives.metrics import aucpr, ranking_auc
 from sklboost.objectives.registry import DISTRIBUTIONS, METRICS, OBJECTIVES, find_distribution
 from sklboost.tree.core.quantization import weigh
 from sklboost.tree.core.workspace import allocate_workspace
@@ -143,6 +144,10 @@ def _compile_metrics() -> None:
     for formula, link in product(formulas, LINKS):
         if isinstance(formula, Formula) and can_read(formula, link):
             address_of_losses(formula, link)
+    # areas under curves have kernels of their own
+    labels, scores, weight = np.array([0.0, 1.0, 1.0]), np.arange(3.0), np.ones(3)
+    aucpr(labels, scores, weight)
+    ranking_auc(np.column_stack([labels, np.zeros(3)]), scores, weight)
 
 
 def _assemble_team() -> None:
