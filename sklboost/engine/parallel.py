@@ -468,7 +468,7 @@ class ThreadTeam:
             What a member raised before the team had assembled, KeyboardInterrupt included. No
             member is still running then.
         """
-        self._state[_ENTERED:] = 0
+        self._state[_ENTERED : state_size(self._n_threads)] = 0
         if not self._queues:  # a job would take a tenth of the time of predicting a row
             function(Team(0, 1, self._state), *arguments)
             return
