@@ -65,6 +65,7 @@ class BaseBooster(
     _parameter_group: ClassVar[type[Parameters]] = Parameters  # what a fit reads
     _kind: ClassVar[type[Targets]] = RegressionTargets
     _is_forest: ClassVar[bool] = False  # one round, of n_estimators trees
+    _read_rows = staticmethod(features)  # how methods of the fitted estimator check their X
     # scikit-learn's metadata routing: groups are for the splitter unless set_fit_request asks for
     # them here, too
     __metadata_request__fit: ClassVar[dict[str, bool]] = {"groups": False}
@@ -415,7 +416,7 @@ class BaseBooster(
         return FittedModel(
             **vars(trained),
             n_jobs=self.n_jobs,
-            read=partial(features, self, trained.features),
+            read=partial(self._read_rows, self, trained.features),
             state=state,
         )
 

@@ -1,6 +1,5 @@
 """The ranker."""
 
-from dataclasses import replace
 from typing import Any, ClassVar, NoReturn, Self
 
 import numpy as np
@@ -10,11 +9,10 @@ from sklboost.estimators.input.arguments import FitArguments, row_weights
 from sklboost.estimators.input.queries import (
     QueryNames,
     RankingTargets,
-    has_queries,
+    features_of_documents,
     read_given,
     read_sets,
     split_queries,
-    without_queries,
 )
 from sklboost.estimators.parameters.docstrings import documented
 from sklboost.estimators.parameters.kinds import RankerParameters
@@ -57,6 +55,7 @@ class XGBRankerLite(RankerParameters, BaseBooster):
 
     _estimator_type = "ranker"
     _kind = RankingTargets
+    _read_rows = staticmethod(features_of_documents)
     _parameter_group = RankerParameters
     # scikit-learn's metadata routing: a ranker cannot do without its queries
     __metadata_request__fit: ClassVar[dict[str, bool]] = {"qid": True}
@@ -201,19 +200,6 @@ class XGBRankerLite(RankerParameters, BaseBooster):
             "validation_importances has no argument for queries: shuffle each feature of "
             "validation rows and compare score(X, y, qid=qid), or use shap_values"
         )
-
-    @property
-    def _fitted(self) -> FittedModel:
-        """The model, which reads frames without the column 'qid' that `fit` took from one."""
-        fitted = super()._fitted
-        if "qid" in fitted.features.listed_names:  # of a file
-            return fitted
-        read = fitted.read
-
-        def read_documents(X: Any, *arguments: Any, **named: Any) -> Any:
-            return read(without_queries(X) if has_queries(X) else X, *arguments, **named)
-
-        return replace(fitted, read=read_documents)
 
     def _predictions(self, fitted: FittedModel, raw_score: np.ndarray) -> np.ndarray:
         return by_rows(raw_score)

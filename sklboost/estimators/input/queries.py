@@ -12,9 +12,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.utils import check_array, column_or_1d
 
+from sklboost.data.features import Features
 from sklboost.estimators.input.arguments import one_each, row_values
-from sklboost.estimators.input.feature_names import column_names
+from sklboost.estimators.input.feature_names import FittedFeatures, column_names
+from sklboost.estimators.input.features import features
 from sklboost.estimators.input.targets import RegressionTargets, Targets
+from sklboost.estimators.parameters.boosters import Parameters
 
 
 class GivenQueries(NamedTuple):
@@ -53,6 +56,21 @@ def without_queries(X: Any) -> Any:
     if hasattr(X, "drop_columns"):  # Arrow
         return X.drop_columns([_QID])
     return X.drop(columns=_QID) if hasattr(X, "loc") else X.drop(_QID)
+
+
+def features_of_documents(
+    parameters: Parameters,
+    fitted: FittedFeatures,
+    X: Any,
+    name: str = "X",
+    *,
+    by_position: bool = False,
+) -> Features:
+    """Read rows as :func:`features` does; a frame may have the queries that `fit` took from one."""
+    # the names of a model of a file may be any
+    if type(X) is not np.ndarray and has_queries(X) and _QID not in fitted.listed_names:
+        X = without_queries(X)
+    return features(parameters, fitted, X, name, by_position=by_position)
 
 
 class QueryNames(NamedTuple):
