@@ -608,7 +608,7 @@ def _remedy(
     """Say what an unknown name means elsewhere, or what it may be a misspelling of."""
     first_word = re.split("[:@_-]", name.lower())[0]
     if {name.lower(), first_word} & set(_RANKING.split()):
-        return "is for rankings, and no name of XGBRankerLite's."
+        return "is for rankings, but not among those of XGBRankerLite."
     for task, words in _ELSEWHERE.items():
         if {name.lower(), first_word} & set(words.split()):
             return f"is for {task}, which sklboost does not have."
