@@ -7,7 +7,7 @@ may follow.
 
 import re
 from collections.abc import Sequence
-from datetime import date
+from datetime import date, timedelta
 from typing import Any
 
 import numpy as np
@@ -21,38 +21,102 @@ _DATE = re.compile(
 )
 
 
+# So many distinct values, the first ones, are looked at for dates, and so many must be dates for
+# the others to be mistakes.
+_SAMPLE, _NEARLY_ALL = 20, 0.9
+_ORDERS = ("ymd", "mdy", "dmy")
+
+
 class DateColumn(NumpyColumn):
     """A column of dates as one of times; `order` is that of day, month and year in text."""
 
     def __init__(self, column: ColumnAdapter, order: str) -> None:
         codes, values = column.categories()
-        instants, is_in_utc = _instants(values.tolist(), order)
-        times = np.append(instants, np.datetime64("NaT"))[codes]  # -1 is the last one
-        super().__init__(times, codes < 0, column.dtype_name, "UTC" if is_in_utc else "")
+        is_date = np.array([not _is_absent(value) for value in values], dtype=bool)
+        instants, is_in_utc = _instants(values[is_date].tolist(), order)
+        times = np.full(len(values) + 1, "NaT", dtype=instants.dtype)  # of -1, the last one, too
+        times[:-1][is_date] = instants
+        super().__init__(
+            times[codes], np.isnat(times)[codes], column.dtype_name, "UTC" if is_in_utc else ""
+        )
         self.order = "" if order == "ymd" else order
 
 
 def as_dates(column: ColumnAdapter) -> DateColumn | None:
     """Read a column, with a value at least, if all values are dates; else return None.
 
-    ValueError if day and month can be told apart by no value.
+    ValueError if day and month can be told apart by no value, if nearly all values are dates, and
+    if some have a time zone and others none.
     """
-    if not any(_parts(column.examples()[0], order) for order in ("ymd", "mdy")):
-        return None  # nearly all text: known by its first value
+    codes, values = column.categories()
+    texts = values.tolist()
+    if not any(_parts(value, order) for value in texts[:_SAMPLE] for order in _ORDERS):
+        return None  # nearly all text
     found: list[DateColumn] = []
-    for order in ("ymd", "mdy", "dmy"):
+    for order in _ORDERS:
         try:
             found.append(DateColumn(column, order))
         except ValueError:
             continue
         if order == "ymd":
             return found[0]
-    if len(found) == 2 and not np.array_equal(found[0].times()[0], found[1].times()[0]):
+    if len(found) == 2 and any(map(_is_in_doubt, texts)):
         raise ValueError(
-            f"dates such as {column.examples()[0]!r} have the month or the day first, and no value "
-            'tells which: convert them, pandas.to_datetime(..., format="%d/%m/%Y") say'
+            f"dates such as {next(filter(_is_in_doubt, texts))!r} have the month or the day first, "
+            'and no value tells which: convert them, pandas.to_datetime(..., format="%d/%m/%Y") say'
         )
+    if not found:
+        _check_is_none_of_dates(column, codes, texts)
     return found[0] if found else None
+
+
+def _check_is_none_of_dates(column: ColumnAdapter, codes: np.ndarray, values: list[Any]) -> None:
+    """Raise ValueError for a column that is one of dates, as far as can be told, with mistakes."""
+    wrong_by_order = {order: [not _can_be_date(v, order) for v in values] for order in _ORDERS}
+    order = min(_ORDERS, key=lambda order: sum(wrong_by_order[order]))
+    is_wrong = np.array(wrong_by_order[order])
+    if not is_wrong.any():
+        try:
+            DateColumn(column, order)  # which says why it cannot be
+        except ValueError as error:
+            raise ValueError(
+                f"{error}: convert them, pandas.to_datetime(..., utc=True) say"
+            ) from None
+    present = codes[codes >= 0]
+    if min(is_wrong.mean(), is_wrong[present].mean()) <= 1.0 - _NEARLY_ALL:
+        first = values[present[is_wrong[present]][0]] if is_wrong[present].any() else None
+        raise ValueError(
+            f"{first!r} is no date, and nearly all other values are: give None where there is no "
+            "date, convert the column to dates, as pandas.to_datetime does, or, if these are "
+            "categories, list the categories in categorical_features, this column among them"
+        )
+
+
+def _can_be_date(value: Any, order: str) -> bool:
+    parts = _parts(value, order)
+    return _is_absent(value) or (parts is not None and _is_real(parts[0]))
+
+
+def _is_absent(value: Any) -> bool:
+    """Whether text stands for no date, as it does for pandas."""
+    return isinstance(value, str) and value.strip() in ("", "NaT")
+
+
+def _is_in_doubt(value: Any) -> bool:
+    """Whether text has the year last, and says by no points that the day is first."""
+    match = _DATE.fullmatch(value.strip()) if isinstance(value, str) else None
+    return match is not None and match[6] in ("/", "-")
+
+
+def as_durations(column: ColumnAdapter) -> NumpyColumn | None:
+    """Read a column of Python's objects, a value at least, if all are durations; else None."""
+    if not all(isinstance(value, timedelta | np.timedelta64) for value in column.examples()):
+        return None
+    codes, values = column.categories()
+    # of pandas' own, which may have nanoseconds
+    spans = [v.to_numpy() if hasattr(v, "to_numpy") else np.timedelta64(v) for v in values.tolist()]
+    known = np.append(np.array(spans), np.timedelta64("NaT"))[codes]  # -1 is the last one
+    return NumpyColumn(known, codes < 0, column.dtype_name)
 
 
 def _instants(values: Sequence[Any], order: str) -> tuple[np.ndarray, bool]:

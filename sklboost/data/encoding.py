@@ -19,7 +19,7 @@ from zoneinfo import ZoneInfo
 import numpy as np
 
 from sklboost.data.cuts import heaviest_first
-from sklboost.data.dates import DateColumn, as_dates
+from sklboost.data.dates import DateColumn, as_dates, as_durations
 from sklboost.data.frames.adapter import (
     ColumnAdapter,
     FrameAdapter,
@@ -200,8 +200,8 @@ class Encoding:
             if self.n_categories == 0:  # whatever comes is unknown
                 return kind != "unsupported"
             return kind in ("category", "text", "mixed") or kind in self._kinds_of_categories
-        if kind in ("text", "mixed"):  # dates, or an error that names what is none
-            return self.unit.startswith("datetime64")
+        if kind in ("text", "mixed"):  # dates and durations, or an error that names what is none
+            return self.unit.startswith("datetime64") or (self.kind == "time" and kind == "mixed")
         return kind == self.kind and unit.partition("[")[0] == self.unit.partition("[")[0]
 
     @cached_property
@@ -258,7 +258,7 @@ def fit_encoding(
     column = adapter.column(i)
     if is_auto and column.kind in ("text", "mixed") and not column.is_empty():
         try:
-            column = as_dates(column) or column
+            column = as_durations(column) or as_dates(column) or column
         except ValueError as error:
             raise ValueError(f"{adapter.label(i)}: {error}") from error
     if is_declared or column.kind == "category" or (is_auto and is_category_by_itself(column)):
@@ -420,7 +420,15 @@ def encode(
         return _encode_categories(*column.categories(), encoding, missing)
     if column.kind != encoding.kind and column.is_empty():
         return Column(np.full(adapter.n_rows, np.nan)), None
-    if encoding.kind == "time" and column.kind != "time":
+    if encoding.unit.startswith("timedelta64") and column.kind != "time":
+        durations = as_durations(column)
+        if durations is None:
+            raise ValueError(
+                f"{adapter.label(i)} held durations at fit, and {column.examples()[0]!r} and "
+                "others are not all durations: convert it, as pandas.to_timedelta does"
+            )
+        column = durations
+    elif encoding.kind == "time" and column.kind != "time":
         try:
             column = DateColumn(column, encoding.date_order or "ymd")
         except ValueError as error:

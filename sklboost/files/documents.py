@@ -34,11 +34,18 @@ def read_bytes(source: Any, library: str = "") -> tuple[bytes, str]:
     ------
     TypeError
         If `source` is none of them.
+    ValueError
+        If it is text of a model instead of a path.
     OSError
         If the file cannot be read.
     """
     if isinstance(source, bytes | bytearray | memoryview):
         return bytes(source), "the model file"
+    if isinstance(source, str) and ("\n" in source or source.lstrip().startswith("{")):
+        raise ValueError(
+            f"{source[:20]!r}... is the text of a model, not a path: pass it as bytes, "
+            f"text.encode(){_remedy(source.encode())}"
+        )
     if isinstance(source, str | os.PathLike):
         path = Path(source)
         return path.read_bytes(), path.name
@@ -52,6 +59,10 @@ def read_bytes(source: Any, library: str = "") -> tuple[bytes, str]:
     name = getattr(source, "name", None)
     name = os.path.basename(name) if isinstance(name, str) else "the model file"
     return data.encode("utf-8") if isinstance(data, str) else bytes(data), name
+
+
+def _remedy(data: bytes) -> str:
+    return next((of for how, of in _REMEDIES.items() if data.startswith(how)), "")
 
 
 def parse_document(data: bytes, name: str, *, is_whole: bool = False) -> Any:
@@ -74,8 +85,9 @@ def parse_document(data: bytes, name: str, *, is_whole: bool = False) -> Any:
                 return {OUR_KEY: section}
     start = data.lstrip(_JSON_SPACE)
     if not start.startswith(b"{"):
-        remedy = next((of for how, of in _REMEDIES.items() if data.startswith(how)), "")
-        raise ModelFileError(f"{name}: no model file: neither JSON nor UBJSON begins so{remedy}")
+        raise ModelFileError(
+            f"{name}: no model file: neither JSON nor UBJSON begins so{_remedy(data)}"
+        )
     # JSON goes on with a key or with the end of the object
     is_json = start[1:].lstrip(_JSON_SPACE)[:1] in (b'"', b"}", b"")
     return read_json(data, name) if is_json else read_ubjson(data, name)

@@ -18,7 +18,7 @@ class NotExpressibleError(ValueError):
     """XGBoost has no way to say what a model is."""
 
     def __init__(self, what: str):
-        super().__init__(f"XGBoost has no {what}")
+        super().__init__(f"XGBoost cannot hold {what}")
 
 
 # JSON has no other way to write them (RFC 8259); these are the words of Protocol Buffers' JSON.

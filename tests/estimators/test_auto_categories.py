@@ -32,6 +32,7 @@ from sklboost.data.frames.numpy_arrays import ObjectColumn
 N_ROWS = 120
 _rng = np.random.default_rng(0)
 DAYS = [dt.date(2023, 11, 25) + dt.timedelta(days=int(k)) for k in _rng.integers(0, 99, N_ROWS)]
+ISO_DAYS = [str(dt.date(2024, 1, 1) + dt.timedelta(days=k)) for k in range(N_ROWS)]
 CITIES = _rng.choice(["Bonn", "Oslo", "Rome", None], N_ROWS).tolist()
 SIZES = _rng.normal(size=N_ROWS).tolist()
 OPEN = [bool(bit) for bit in _rng.integers(0, 2, N_ROWS)]
@@ -161,6 +162,10 @@ def column_read_as(values, dtype=None, **parameters):
         (["31.1.2024", "1.2.2024"], None, "time", "datetime64[D]"),
         (["1/31/2024 9:30", "2/1/2024 19:30"], None, "time", "datetime64[m]"),
         ([dt.date(2024, 1, 31), None], object, "time", "datetime64[D]"),
+        (["", "2024-01-31", "NaT"], None, "time", "datetime64[D]"),
+        (["NaT", "", " "], None, "category", ["", " ", "NaT"]),
+        ([dt.timedelta(hours=3), None, dt.timedelta(days=1)], object, "time", "timedelta64[h]"),
+        ([pd.Timedelta("5ns"), dt.timedelta(1)], object, "time", "timedelta64[ns]"),
         ([dt.timedelta(hours=3), dt.timedelta(hours=5)], None, "time", "timedelta64[h]"),
         (["2024-01-31T12:00+02:00", "2024-01-31T10:00Z"], None, "time", "datetime64[h]"),
     ],
@@ -213,6 +218,15 @@ def test_dates_with_a_time_zone_are_instants():
         ([f"{k}.5" for k in range(N_ROWS)], "convert it to numbers, as pandas.to_numeric does"),
         ([None, *(f"user {k}" for k in range(30))] + 89 * [None], "30 distinct values among 30"),
         (["1/2/2024", "2/1/2024"] * 60, "column 'a': dates such as '1/2/2024' have the month or"),
+        (["1/1/2024", "2/2/2024"] * 60, "column 'a': dates such as '1/1/2024' have the month or"),
+        (["unknown", *map(str, DAYS[1:])], "column 'a': 'unknown' is no date, and nearly all oth"),
+        (["unknown"] * 50 + ISO_DAYS[:70], "column 'a': 'unknown' is no date, and nearly all oth"),
+        ([*map(str, DAYS[1:]), "2024-02-30"], "column 'a': '2024-02-30' is no date, and nearly"),
+        ([dt.date(2024, 1, 31)] * 119 + ["soon"], "column 'a': 'soon' is no date"),
+        (
+            [pd.Timestamp("2024-01-31"), pd.Timestamp("2024-01-31", tz="UTC")] * 60,
+            "column 'a': Timestamp('2024-01-31 00:00:00') and others are dates with a time zone",
+        ),
         ([[1], [2]] * 60, "column 'a' (object, such as [1])"),
     ],
 )
@@ -278,6 +292,18 @@ def test_dates_of_a_dtype_take_text_in_the_order_of_the_standard(expected):
     assert_array_equal(model.predict(meant.assign(day=pd.Series(DAYS, dtype=object))), expected)
     with pytest.raises(ValueError, match=r"'day' held dates at fit, and '.*' is no date"):
         model.predict(meant.assign(day=TEXT["day"]))
+
+
+def test_durations_as_objects_are_those_of_the_dtype():
+    spans = pd.Series([dt.timedelta(hours=k % 7) for k in range(N_ROWS)])
+    X, as_objects = spans.to_frame("a"), spans.astype(object).to_frame("a")
+    model = fitted(as_objects)
+    for own in (X, as_objects):
+        assert_array_equal(model.predict(own), fitted(X).predict(X))
+    with pytest.raises(ValueError, match=r"column 'a' held durations at fit, and datetime\.date"):
+        model.predict(pd.DataFrame({"a": DAYS}))
+    with pytest.raises(ValueError, match="column 'a' held durations at fit and holds text"):
+        model.predict(pd.DataFrame({"a": CITIES}))
 
 
 def test_cross_validation_keeps_to_the_rows_of_each_fold():

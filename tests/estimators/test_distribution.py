@@ -286,7 +286,7 @@ def test_continuing_keeps_the_unit_of_the_model():
 def test_files_pickles_and_clones(name, tmp_path):
     model = fitted(name)
     path = tmp_path / "model.json"
-    with pytest.raises(ValueError, match="XGBoost has no distribution"):
+    with pytest.raises(ValueError, match="XGBoost cannot hold distribution"):
         model.save_model(path, format="xgboost")
     model.save_model(path)
     loaded = load_model(path)
@@ -343,7 +343,7 @@ def test_other_options(parameters):
 
 def test_other_libraries_have_no_such_models():
     model = fitted()
-    with pytest.raises(ValueError, match="has no distribution='normal' with the same"):
+    with pytest.raises(ValueError, match="cannot hold distribution='normal' with the same"):
         model.to_xgboost()
 
 

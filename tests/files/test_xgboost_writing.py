@@ -192,13 +192,17 @@ class _Own(Loss):
 @pytest.mark.parametrize(
     ("model", "y", "reason"),
     [
-        (XGBRegressorLite(objective=_Own(), base_score=0.0), NUMBER, "no loss of your own"),
+        (
+            XGBRegressorLite(objective=_Own(), base_score=0.0),
+            NUMBER,
+            "hold a loss of your own",
+        ),
         (XGBRegressorLite(objective="reg:huber"), NUMBER, "objective='reg:huber'"),
         (XGBRegressorLite(objective="reg:squaredlogerror"), SHARE, "reg:squaredlogerror"),
         (XGBRegressorLite(linear_tree=True), NUMBER, "linear leaves"),
         (XGBRegressorLite(missing=-1.0), NUMBER, "missing=-1"),
-        (XGBClassifierLite(), IS_HIGH + 1, "no labels 1, 2: its classes are 0, 1, 2"),
-        (XGBClassifierLite(), np.ones(N_ROWS), "no single class, 1.0"),
+        (XGBClassifierLite(), IS_HIGH + 1, "cannot hold labels 1, 2: its classes are 0, 1, 2"),
+        (XGBClassifierLite(), np.ones(N_ROWS), "cannot hold a single class, 1.0"),
         (
             XGBRegressorLite(objective="reg:quantileerror", quantile_alpha=[0.2, 0.8]),
             NUMBER,
@@ -225,7 +229,7 @@ def test_what_xgboost_has_not(model, y, reason):
         (_CODE - 1, "but integers from 0 to 65533"),
         (_CODE / 2, "but integers from 0 to 65533"),
         (_CODE * 10_000, "but integers from 0 to 65533"),
-        (_CODE.rename("a<b"), "no feature name 'a<b'"),
+        (_CODE.rename("a<b"), "the feature name 'a<b'"),
     ],
 )
 def test_features_that_xgboost_has_not(column, reason):

@@ -96,7 +96,8 @@ def make_estimator(
     targets = _targets(info)
     if type(targets) not in kind._kind.kinds():
         raise TypeError(
-            f"it is a model with objective={info.objective!r}, for {name} and no {kind.__name__}: "
+            f"it is a model with objective={info.objective!r}, for {name}, not for "
+            f"{kind.__name__}: "
             f"call sklboost.load_model, or {name}.load_model"
         )
     parameters = dict(info.parameters)

@@ -65,9 +65,9 @@ def save(
         is_opaque = fitted.loss.link == "other" and not is_built_in(fitted.loss)
         predicts = "raw scores only (output_margin=True)" if is_opaque else "the same"
         warn_user(
-            f"left out of the model file: {', '.join(left_out)}, since files hold no code, and no "
-            f"objects of such classes. A loaded model predicts {predicts}; before another fit give "
-            "it what is left out by set_params, or keep the model with pickle"
+            f"left out of the model file: {', '.join(left_out)}, since files hold neither code "
+            f"nor objects of such classes. A loaded model predicts {predicts}; before another fit "
+            "give it what is left out by set_params, or keep the model with pickle"
         )
     write_bytes(target, data)
 

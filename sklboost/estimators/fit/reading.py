@@ -137,7 +137,7 @@ def read_task(
     init_model, xgb_model = arguments.init_model, arguments.xgb_model
     if init_model is not None and xgb_model is not None:
         raise ValueError("init_model and xgb_model are two names of one argument: give one")
-    other, name = init_model if xgb_model is None else xgb_model, "init_model"
+    other, name = (init_model, "init_model") if xgb_model is None else (xgb_model, "xgb_model")
     is_warm_start = other is None and bool(parameters.warm_start) and hasattr(estimator, "model_")
     if is_warm_start:
         other, name = estimator, "the model of warm_start=True"

@@ -72,7 +72,7 @@ def learner_document(model: Model, info: ModelInfo) -> dict[str, Any]:
 def _check(model: Model, info: ModelInfo) -> None:
     """Raise NotExpressibleError for a model that XGBoost cannot have."""
     if info.objective == "":
-        raise NotExpressibleError("loss of your own")
+        raise NotExpressibleError("a loss of your own")
     if info.objective not in SHARED.get(info.task, ()):
         raise NotExpressibleError(f"{info.chosen_by}={info.objective!r} with the same predictions")
     if len(info.parameters.get("quantile_alpha", ())) > 1:
@@ -87,7 +87,7 @@ def _check(model: Model, info: ModelInfo) -> None:
         )
     labels = [] if info.classes is None or info.task == "multilabel" else info.classes.tolist()
     if len(labels) == 1:
-        raise NotExpressibleError(f"single class, {labels[0]!r}")
+        raise NotExpressibleError(f"a single class, {labels[0]!r}")
     if labels != list(range(len(labels))):
         shown = ", ".join(map(repr, labels[:3])) + ", ..." * (len(labels) > 3)
         raise NotExpressibleError(f"labels {shown}: its classes are 0, 1, 2, ...")
@@ -95,7 +95,7 @@ def _check(model: Model, info: ModelInfo) -> None:
     wrong = [name for name in names if any(mark in name for mark in _NO_NAME_HAS)]
     if wrong:
         raise NotExpressibleError(
-            f"feature name {wrong[0]!r}: XGBoost's have none of {_NO_NAME_HAS}"
+            f"the feature name {wrong[0]!r}: XGBoost's have none of {_NO_NAME_HAS}"
         )
     if len(set(names)) < len(names):
         raise NotExpressibleError("two features of the same name")

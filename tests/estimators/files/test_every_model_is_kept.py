@@ -352,3 +352,17 @@ def test_functions_of_time_need_a_training_here():
     # of the extreme value distribution, which has no symmetry
     quantiles = -np.log(1 - 0.3) * model.predict_time(X)
     np.testing.assert_allclose(model.predict_quantile(X, 0.3), quantiles)
+
+
+@pytest.mark.parametrize("argument", ["xgb_model", "init_model"])
+def test_what_is_no_model_is_named_by_its_argument(argument):
+    with pytest.raises(TypeError, match=f"^{argument}=3: it must be a fitted XGBRegressorLite"):
+        XGBRegressorLite(**_TINY).fit(X, NUMBER, **{argument: 3})
+    other = lightgbm.LGBMRegressor(n_estimators=2, verbose=-1, min_child_samples=2).fit(X, NUMBER)
+    text = other.booster_.model_to_string()
+    ours = written(XGBRegressorLite(**_TINY).fit(X, NUMBER)).decode()
+    for own, read in ((text, from_lightgbm), (ours, bytes)):
+        with pytest.raises(ValueError, match=r"is the text of a model, not a path: .*encode"):
+            XGBRegressorLite(**_TINY).fit(X, NUMBER, **{argument: own})
+        more = XGBRegressorLite(**_TINY).fit(X, NUMBER, **{argument: read(own.encode())})
+        assert more.n_estimators_ == 4

@@ -181,16 +181,16 @@ def test_what_xgboost_cannot_express_is_for_us_alone(tmp_path, caplog):
     X, y = load_diabetes(return_X_y=True)
     model = XGBRegressorLite(n_estimators=2, linear_tree=True).fit(X, y)
     path = tmp_path / "model.json"
-    with pytest.raises(ValueError, match=r"XGBoost has no linear leaves; save_model\(path\) keeps"):
+    with pytest.raises(ValueError, match=r"cannot hold linear leaves; save_model\(path\) keeps"):
         model.save_model(path, format="xgboost")
     assert not path.exists()
     assert not model.xgboost_readable_
     with caplog.at_level("INFO", logger="sklboost"):
         model.save_model(path)
-    assert "for sklboost alone: XGBoost has no linear leaves" in caplog.text
+    assert "for sklboost alone: XGBoost cannot hold linear leaves" in caplog.text
     document = json.loads(path.read_bytes())
     assert list(document) == ["sklboost"]
-    assert document["sklboost"]["not_for_xgboost"] == "XGBoost has no linear leaves"
+    assert document["sklboost"]["not_for_xgboost"] == "XGBoost cannot hold linear leaves"
     assert (load_model(path).predict(X) == model.predict(X)).all()
 
 
