@@ -779,6 +779,7 @@ class Parameters:
 
     _given = tuple[str, ...]()  # those that were set, also to their defaults, which presets leave
     _is_clone = False  # whether scikit-learn's clone made the estimator
+    _copied = tuple[Any, ...]()  # its callbacks that clone made; users may set others later
 
     def __init_subclass__(cls, **arguments: Any):
         super().__init_subclass__(**arguments)
@@ -830,6 +831,8 @@ class Parameters:
     def __sklearn_clone__(self) -> Self:
         cloned: Self = super().__sklearn_clone__()  # type: ignore[misc]  # of BaseEstimator
         cloned._given, cloned._is_clone = self._given, True
+        if isinstance(cloned.callbacks, Sequence):
+            cloned._copied = tuple(cloned.callbacks)
         return cloned
 
 
