@@ -166,9 +166,9 @@ class Parameters:
         "auto": `fit` chooses values for parameters that are not set and decide on accuracy:
         number and size of the steps, depth, thresholds, cover, sampling. It trains on parts of the
         rows to compare them, and ``chosen_params_`` has the result. What is set stays, also if it
-        is set to its default, in the constructor, by `set_params` or in a grid; None counts as not
-        set. `max_time` limits all of it. It implies ``categorical_features="auto"``. None: the
-        defaults stay, as in XGBoost.
+        is set to its default, in the constructor, by `set_params` or in a grid, but not by
+        assignment to the attribute; None counts as not set. `max_time` limits all of it. It
+        implies ``categorical_features="auto"``. None: the defaults stay, as in XGBoost.
         """,
     )
     n_estimators: int | None = parameter(
