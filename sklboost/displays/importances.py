@@ -278,11 +278,6 @@ def plot_importance(
         Whether the axes have a grid.
     fmap : str, default=""
         XGBoost's file of feature names, which is not read: a fit to a frame knows the names.
-
-    Raises
-    ------
-    ValueError
-        For a file in `fmap`, and limits that are no pair.
     """
     if fmap:
         raise ValueError(
