@@ -453,17 +453,25 @@ class XGBoostCallback(TrainingCallback):
     def before_iteration(self, training: TrainingState, epoch: int, evals_log: EvalsLog) -> bool:
         """Count rounds from 0 in a continued model, too, as XGBoost does."""
         epoch -= training.first_round
-        return bool(self.callback.before_iteration(self._model, epoch, evals_log))
+        return bool(self.callback.before_iteration(self._model, epoch, _copy_of(evals_log)))
 
     def after_iteration(self, training: TrainingState, epoch: int, evals_log: EvalsLog) -> bool:
         """Count rounds from 0 in a continued model, too, as XGBoost does."""
         epoch -= training.first_round
-        return bool(self.callback.after_iteration(self._model, epoch, evals_log))
+        return bool(self.callback.after_iteration(self._model, epoch, _copy_of(evals_log)))
 
     def after_training(self, training: TrainingState) -> None:
         """Call it unless training ended with an error."""
         if training.stop_reason:
             self.callback.after_training(self._model)
+
+
+def _copy_of(evals_log: EvalsLog) -> dict[str, dict[str, list[float]]]:
+    """Return metrics that a callback may change: some do to XGBoost's."""
+    return {
+        data: {metric: list(values) for metric, values in of_metric.items()}
+        for data, of_metric in evals_log.items()
+    }
 
 
 class TrainingBooster:

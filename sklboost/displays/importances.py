@@ -259,6 +259,7 @@ def plot_importance(
     xlim: tuple[float, float] | None = None,
     ylim: tuple[float, float] | None = None,
     grid: bool = True,
+    fmap: str = "",
     **bar_style: Any,
 ) -> Any:
     """Draw importances from splits, or from ``estimator.validation_importances``.
@@ -275,7 +276,17 @@ def plot_importance(
         Limits of the axes.
     grid : bool, default=True
         Whether the axes have a grid.
+    fmap : str, default=""
+        XGBoost's file of feature names, which is not read: a fit to a frame knows the names.
     """
+    if fmap:
+        raise ValueError(
+            f"fmap={fmap!r}: no file of feature names is read; fit the model to a frame, whose "
+            "columns have names"
+        )
+    for name, limits in (("xlim", xlim), ("ylim", ylim)):
+        if limits is not None and not (isinstance(limits, tuple | list) and len(limits) == 2):
+            raise ValueError(f"{name}={limits!r}: it must be None or a pair of numbers")
     settings: dict[str, Any] = dict(
         max_num_features=max_num_features,
         show_values=show_values,

@@ -106,7 +106,7 @@ class Progress(TrainingCallback):
         else:
             n_left = training.n_estimators - n_rounds
             left = training.elapsed / (n_rounds - training.first_round) * n_left
-            parts = [text, f"{timedelta(seconds=round(left))} left" if n_left else ""]
+            parts = [text, f"{_duration(left)} left" if n_left else ""]
             log_line(f"{_round(training, n_rounds)}: {', '.join(filter(None, parts))}")
         self._shown = n_rounds
 
@@ -143,37 +143,33 @@ class ReadingProgress:
 
 
 class SearchProgress(TrainingCallback):
-    """Follows the trials of a preset and shows how far they are, and the best metric so far.
+    """Follows the trials of a preset and shows how far they are, the best so far, and what is left.
 
     `way` "lines": through logging, after 1, 2, 4, ... seconds. "live": in one line of stderr that
-    is written anew and cleared at the end. "": not at all. Trials end `limit` seconds from now.
+    is written anew and cleared at the end. "": not at all. The fit ends within `limit` seconds.
     """
 
     every_round = False
 
     def __init__(self, way: str, limit: float):
-        self.n_trainings = 1  # of all trials
+        self.n_trainings = 1  # that compare settings
         self._way, self._n_done, self._width = way, 0, 0
-        self._begin = monotonic()
+        self._begin = self._compared = monotonic()  # of the trials; when the last one ended
         self._end = self._begin + limit
         self._due = self._begin + _LINE_INTERVAL
-        self._best: tuple[str, float] | None = None
-        self._latest: EvalsLog = {}
+        self._n_rounds = 0  # of the last training
+        self._best: str | None = None
+        self._seconds_after = 0.0
+
+    def judged(self, best: str, seconds_after: float) -> None:
+        """Note the best outcome so far, and how long all takes that follows the comparison."""
+        self._best, self._seconds_after = best, seconds_after
 
     def after_iteration(self, training: TrainingState, epoch: int, evals_log: EvalsLog) -> bool:
-        """Show the line if it is time to. How long early stopping takes is not known before."""
-        self._latest = evals_log
+        """Show the line if it is time to."""
         now = monotonic()
         if self._way and now >= self._due:
-            self._find_best(training)
-            n_done = self._n_done + (epoch + 1) / training.n_estimators
-            left = (now - self._begin) * max(0.0, self.n_trainings / n_done - 1.0)
-            left = max(0.0, min(left, self._end - now))
-            text = (
-                f"choosing parameters: training {self._n_done + 1} of {self.n_trainings}, "
-                f"best {'{} {:.5g}'.format(*self._best) if self._best else 'metric unknown'}, "
-                f"{timedelta(seconds=round(left))} left"
-            )
+            text = ", ".join(filter(None, [self._place(), self._best, self._left(training, now)]))
             if self._way == "live":
                 self._write(text)
                 self._due = now + _BAR_INTERVAL
@@ -183,9 +179,11 @@ class SearchProgress(TrainingCallback):
         return False
 
     def after_training(self, training: TrainingState) -> None:
-        """Count the training, and keep its best metric."""
-        self._find_best(training)
+        """Count the training."""
         self._n_done += 1
+        self._n_rounds = training.n_rounds
+        if self._n_done <= self.n_trainings:
+            self._compared = monotonic()
 
     def close(self) -> None:
         """Clear the line."""
@@ -193,13 +191,24 @@ class SearchProgress(TrainingCallback):
             self._write("")
             self._width = 0
 
-    def _find_best(self, training: TrainingState) -> None:
-        for of_data in list(self._latest.values())[-1:]:
-            name, values = list(of_data.items())[-1]
-            known = [] if self._best is None else [self._best[1]]
-            finite = [value for value in [*known, *values] if math.isfinite(value)]
-            best = max if training.greater_is_better(name) else min
-            self._best = (name, best(finite)) if finite else None
+    def _place(self) -> str:
+        if self._n_done >= self.n_trainings:
+            return "choosing parameters: counting rounds"
+        return f"choosing parameters: training {self._n_done + 1} of {self.n_trainings}"
+
+    def _left(self, training: TrainingState, now: float) -> str:
+        """Describe the time that is left of the whole fit: unknown before the first outcome."""
+        limit = max(0.0, self._end - now)
+        if self._best is None:
+            return f"at most {_duration(limit)} left" if math.isfinite(limit) else ""
+        if self._n_done >= self.n_trainings:
+            left = max(0.0, self._seconds_after - (now - self._compared))
+        else:
+            # early stopping ends a training as late as the one before, as far as can be known
+            expected = min(training.n_estimators, max(self._n_rounds, training.n_rounds))
+            n_done = self._n_done + training.n_rounds / expected
+            left = (now - self._begin) * (self.n_trainings / n_done - 1.0) + self._seconds_after
+        return f"{_duration(min(left, limit))} left"
 
     def _write(self, text: str) -> None:
         sys.stderr.write(f"\r{text:<{self._width}}" + ("" if text else "\r"))
@@ -278,6 +287,10 @@ def _end_bar(bar: Any, ending: str) -> None:
 
 def _round(training: TrainingState, n_rounds: int) -> str:
     return f"round {n_rounds} of {training.n_estimators}"
+
+
+def _duration(seconds: float) -> str:
+    return str(timedelta(seconds=round(seconds)))
 
 
 def _ending(training: TrainingState, n_rounds: int) -> str:

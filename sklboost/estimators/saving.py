@@ -111,7 +111,8 @@ class SavingMixin(HasFittedModel):
         Of a dataclass, which the parameters are, Dask by itself looks at fields only: results of
         two fits with the same parameters would have one name, and be taken for one another.
         """
-        kept = {name: value for name, value in vars(self).items() if name != "_is_clone"}
+        of_clones = ("_is_clone", "_copied")
+        kept = {name: value for name, value in vars(self).items() if name not in of_clones}
         return type(self), kept
 
     @np.errstate(all="ignore")

@@ -26,7 +26,8 @@ class Finder:
         if name in {"matplotlib", "pandas", "polars", "pyarrow", "shap", "tqdm"}:
             raise ModuleNotFoundError(name)
 sys.meta_path.insert(0, Finder)
-import sklboost
+import sklboost, warnings
+warnings.simplefilter("error")  # its steps are silent
 assert 0.0 < sklboost.warmup() < 280.0
 sys.meta_path.remove(Finder)
 from tests.compiler.versions import versions

@@ -131,7 +131,7 @@ def test_defaults_and_texts_are_those_of_xgboost(regressor):
     )
     # how it looks: thicker bars, rounded numbers
     same = set(theirs) & set(ours) - {"values_format", "kwargs"}
-    assert set(theirs) - same == {"booster", "height", "fmap", "values_format", "kwargs"}
+    assert set(theirs) - same == {"booster", "height", "values_format", "kwargs"}
     for name in same:
         assert ours[name].default == theirs[name].default, name
     axes = [plot_importance(regressor), xgboost.plot_importance(regressor.to_xgboost())]
@@ -157,6 +157,13 @@ def test_errors(regressor):
         plot_importance(validation(), importance_type="gain")
     with pytest.raises(ValueError, match=r"^max_num_features=0: it must be None or an integer >= "):
         plot_importance(regressor, max_num_features=0)
+    for name in ("xlim", "ylim"):
+        with pytest.raises(ValueError, match=f"^{name}=3: it must be None or a pair of numbers"):
+            plot_importance(regressor, **{name: 3})
+    with pytest.raises(
+        ValueError, match=r"^fmap='names.txt': no file of feature names is read; fi"
+    ):
+        plot_importance(regressor, fmap="names.txt")
     with pytest.raises(NotFittedError):
         plot_importance(XGBRegressorLite())
     with pytest.raises(ValueError, match="no tree has a split"):

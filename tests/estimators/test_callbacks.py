@@ -1,5 +1,6 @@
 """Callbacks in real fits."""
 
+import pickle
 import signal
 
 import joblib
@@ -147,6 +148,15 @@ def test_clones_have_callbacks_of_their_own(data):
     kept_nothing = [EarlyStopping(2), LearningRateScheduler(lambda epoch: 0.3), StopAt(3)]
     search = GridSearchCV(small(), {"callbacks": [None, kept_nothing]}, cv=2).fit(*data)
     assert len(search.cv_results_["params"]) == 2
+
+
+def test_callbacks_that_a_clone_is_given_are_no_copies(data):
+    mine = Recorder()
+    clone(small(callbacks=[Recorder()])).set_params(callbacks=[mine]).fit(*data)
+    assert mine.seen
+    copied = pickle.loads(pickle.dumps(clone(small(callbacks=[Recorder()]))))  # as in a worker
+    with pytest.warns(UserWarning, match="Recorder in callbacks is a copy"):
+        copied.fit(*data)
 
 
 @pytest.mark.parametrize(

@@ -262,6 +262,9 @@ def test_a_column_of_relevances_warns_as_elsewhere():
     assert_array_equal(model.predict(X_TEST), ranker().fit(X, Y, qid=QID).predict(X_TEST))
 
 
+TWICE = pd.DataFrame(np.column_stack([X[:, 0], QID, QID]), columns=["a", "qid", "qid"])
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
     [
@@ -269,6 +272,9 @@ def test_a_column_of_relevances_warns_as_elsewhere():
         (dict(group=[1]), "both are given of qid and group"),
         (dict(qid=QID[:-1]), r"qid has shape \(\d+,\): it must be 1-D, one for each of the"),
         (dict(qid=None, group=[3, 4]), "group has 2 numbers, and their sum is 7: they must be"),
+        (dict(qid=None, group=[]), "^group has 0 numbers, and their sum is 0: they must be"),
+        (dict(qid=None, group=[[3, 4]]), r"^group has shape \(1, 2\): it must be 1-D, the number"),
+        (dict(qid=None, X=TWICE), "^X has several columns 'qid': keep the one with the queries"),
         (
             dict(qid=None, group=np.r_[1.5, np.ones(999)]),
             r"group has 1000 .*group\[0\] is 1.5: they",
@@ -321,6 +327,20 @@ def test_errors_of_parameters(settings, words):
     given = dict(X_val=X, y_val=Y, qid_val=QID) if "eval_metric" in settings else {}
     with pytest.raises(ValueError, match=words):
         ranker(**settings).fit(X, Y, qid=QID, **given)
+
+
+@pytest.mark.filterwarnings("error")
+def test_lazy_frames_are_refused_before_they_are_asked_for_columns():
+    lazy = pl.DataFrame(X).with_columns(qid=QID).lazy()
+    model = ranker().fit(X, Y, qid=QID)
+    for act in (
+        lambda: ranker().fit(lazy, Y),
+        lambda: ranker().fit(lazy, Y, qid=QID),
+        lambda: model.predict(lazy),
+        lambda: model.score(lazy, Y),
+    ):
+        with pytest.raises(TypeError, match=r"which has no values yet: pass X.collect\(\)"):
+            act()
 
 
 def test_errors_of_one_query_and_of_scores():

@@ -100,11 +100,14 @@ def test_entry_times_and_strata():
             "nothing but 0 and 1: if these are events, pass sklboost.s",
         ),
         (np.ones((2, 3)), r"y has shape \(2, 3\): targets are a frame or a structured"),
-        (np.array([[3.0, 2.0]]), "upper bound.0.=2: it is below the lower bound"),
-        (np.array([[3.0, np.nan]]), "upper bound.0.=nan: leave out rows"),
-        (np.array([[-3.0, 2.0]]), "lower bound.0.=-3: times are finite and >= 0"),
-        (np.array([[INF, INF]]), "lower bound.0.=inf: times are finite"),
-        (np.array([(True, -1.0)], [("a", "?"), ("b", "f8")]), "0.=-1: times are finite and >= 0"),
+        (np.array([[3.0, 2.0]]), "upper bound of y.0.=2: it is below the lower bound"),
+        (np.array([[3.0, np.nan]]), "upper bound of y.0.=nan: leave out rows"),
+        (np.array([[-3.0, 2.0]]), "lower bound of y.0.=-3: times are finite and >= 0"),
+        (np.array([[INF, INF]]), "lower bound of y.0.=inf: times are finite"),
+        (
+            np.array([(True, -1.0)], [("a", "?"), ("b", "f8")]),
+            "^b of y.0.=-1: times are finite and",
+        ),
         (
             pd.DataFrame({"time": TIME, "Censored": EVENT}),
             r"field 'Censored', and True is an event here: .*event=~y\['Censored'\], time=y",
@@ -118,17 +121,24 @@ def test_entry_times_and_strata():
         ),
         (np.array([(1, True)], [("event", "i8"), ("time", "?")]), "not clear which of them is the"),
         (
+            np.array([(True, True)], [("event", "?"), ("other", "?")]),
+            "other of y has dtype bool: ti",
+        ),
+        (
             [[3.0, 1], [5.0, 0]],
             r"y\[:, 1\] has nothing but 0 and 1: .*event=y\[:, 1\], time=y\[:, 0",
         ),
-        (pd.DataFrame({"status": [1, 2], "time": [3, 4]}), r"status of y\[1\]=2: it must be True"),
+        (
+            pd.DataFrame({"status": [1, 2], "time": [3, 4]}),
+            r"status of y\[1\]=2: it must be True, .* 1 is censored and 2 an event.*event == 2",
+        ),
         (
             np.array([(True, 1.0, 2)], [("a", "?"), ("b", "f8"), ("c", "i8")]),
             r"fields \['c'\]: bes",
         ),
         (
             np.array([(True, 1.0, 1.0)], [("a", "?"), ("b", "f8"), ("entry_time", "f8")]),
-            r"entry_time\[0\]=1: a row is observed from before its time on",
+            r"entry_time of y\[0\]=1: a row is observed from before its time on",
         ),
     ],
     ids=str,

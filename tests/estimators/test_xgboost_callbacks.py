@@ -170,6 +170,25 @@ def test_an_object_with_the_methods_may_stop():
     assert list(model.model_.params["learning_rate"]) == pytest.approx([0.3, 0.01])
 
 
+def test_metrics_may_be_changed_by_a_callback():
+    class Clears(Methods):
+        def before_iteration(self, model, epoch, evals_log):
+            return self.after_iteration(model, epoch, evals_log)
+
+        def after_iteration(self, model, epoch, evals_log):
+            for of_metric in evals_log.values():
+                for values in of_metric.values():
+                    values.clear()
+            evals_log.clear()
+            return False
+
+    fits = [
+        XGBClassifierLite(callbacks=own, early_stopping_rounds=2, **SMALL).fit(X, Y)
+        for own in (None, [Clears(None)])
+    ]
+    assert fits[0].evals_result_ == fits[1].evals_result_ != {}
+
+
 @pytest.mark.parametrize(
     ("act", "error", "message"),
     [

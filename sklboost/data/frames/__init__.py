@@ -185,13 +185,18 @@ def _library_of_column(bases: list[tuple[str, str]]) -> str:
     return next(found, "")
 
 
+def refuse_lazy(X: Any) -> None:
+    """Raise TypeError for a lazy frame, before anything is asked that it would have to compute."""
+    if type(X).__name__ == "LazyFrame":
+        raise TypeError(f"X is of type {_name(X)}, which has no values yet: pass X.collect()")
+
+
 def _other_adapter(X: Any) -> FrameAdapter | None:
     """Read a frame of any other library as an Arrow table; None for what is no frame.
 
     It gives its data as an Arrow stream, or narwhals knows it.
     """
-    if type(X).__name__ == "LazyFrame":
-        raise TypeError(f"X is of type {_name(X)}, which has no values yet: pass X.collect()")
+    refuse_lazy(X)
     if hasattr(type(X), "__arrow_c_stream__"):
         return _arrow_adapter(_needed("pyarrow", X).table(X))
     if not (hasattr(type(X), "__dataframe__") or hasattr(type(X), "columns")):

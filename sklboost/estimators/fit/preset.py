@@ -7,6 +7,7 @@ are trained on some of the rows and judged by others. Then come the step and the
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from itertools import islice
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -67,11 +68,11 @@ def choose(task: FitTask) -> ChosenParams:
         chosen["categorical_features"] = _CATEGORIES
     stages = [stage for stage in plan.stages if {stage.parameter, *stage.rivals}.issubset(free)]
     max_time = task.parameters.max_time
-    limit = np.inf if max_time is None else _SHARE_OF_TIME * max_time - task.clock.elapsed
+    limit = np.inf if max_time is None else max_time - task.clock.elapsed
     is_live = "verbose" in task.free and is_watched()
     progress = SearchProgress("lines" if task.parameters.verbose else is_live * "live", limit)
     trial = _trial_of(task.with_settings(values_of(chosen)), progress)
-    comparison = Comparison(is_shown=bool(task.parameters.verbose))
+    comparison = Comparison(task, progress)
     if len(task.rows.y) >= _FEWEST_ROWS and not task.targets.is_constant:
         n_jobs, n_values = trial.parameters.n_jobs, trial.rows.X.size
         n_threads = n_threads_for(n_jobs, n_values, VALUES_PER_THREAD, n_times=_MOST_ROUNDS)
@@ -79,7 +80,7 @@ def choose(task: FitTask) -> ChosenParams:
             compared = _sample(trial)
             trials = Trials(compared, team)
             n_settings = 1 + sum(len(stage.values) - 1 for stage in stages)
-            progress.n_trainings = n_settings * trials.n_folds + (compared is not trial)
+            progress.n_trainings = n_settings * trials.n_folds
             if trials.n_folds > 0 and task.parameters.verbose:
                 log_line(
                     f"{n_settings} settings to compare, with {trials.n_folds} training(s) each"
@@ -240,6 +241,16 @@ class Trials:
     def n_folds(self) -> int:
         """How many trainings a trial has; 0: no part of the rows can be trained on and judged."""
         return len(self._folds)
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows are trained on or judge."""
+        return len(self._task.rows.y)
+
+    @property
+    def n_trained(self) -> int:
+        """How many rows a trial is trained on."""
+        return len(self._folds[0].task.rows.y)
 
     def judge(self, settings: dict[str, Any]) -> Outcome | None:
         """Return how good models of these parameters are; None if there is no time to find out.
@@ -407,10 +418,11 @@ def _binned(data: FitTask) -> Any:
 
 
 class Comparison:
-    """The results of trials so far; `is_shown`: the user is shown each choice."""
+    """The results of trials so far, for a task of all rows."""
 
-    def __init__(self, is_shown: bool) -> None:
-        self._is_shown = is_shown
+    def __init__(self, task: FitTask, progress: SearchProgress) -> None:
+        self._task, self._progress = task, progress
+        self._is_shown = bool(task.parameters.verbose)  # whether the user is shown each choice
         self.chosen: dict[str, Choice] = {}  # the best values of the parameters of the stages
         self.outcome: Outcome | None = None  # of these; None: there was no trial
 
@@ -426,18 +438,38 @@ class Comparison:
         if outcome is None or not np.isfinite(outcome.loss):
             return
         self.outcome = outcome
+        self._tell(trials, outcome)
         for name, value in first.items():
             self.chosen[name] = Choice(value, "there was no time to compare it with others")
         for stage in stages:
             name, before = stage.parameter, self.settings
-            judged = ((value, trials.judge(before | {name: value})) for value in stage.values)
-            outcomes = {value: outcome for value, outcome in judged if outcome is not None}
+            outcomes: dict[Any, Outcome] = {}
+            for value in stage.values:
+                outcome = trials.judge(before | {name: value})
+                if outcome is not None:
+                    outcomes[value] = outcome
+                    self._tell(trials, min(outcomes.values(), key=attrgetter("loss")))
             if len(outcomes) < min(2, len(stage.values)):
                 return
             best = min(outcomes, key=lambda value: outcomes[value].loss)
             self.chosen[name] = Choice(best, _comparison(stage, outcomes, best))
             self.outcome = outcomes[best]
             self.show({name: self.chosen[name]})
+
+    def _tell(self, trials: Trials, best: Outcome) -> None:
+        """Tell the progress of the best outcome, and how long the fit takes with its rounds."""
+        task, parameters, n_rows = self._task, self._task.parameters, len(self._task.rows.y)
+        steps = {} if task.is_forest else _steps(task, best, n_rows * task.loss.n_outputs)
+        n_rounds = steps["n_estimators"].value if "n_estimators" in steps else task.n_rounds
+        stops = stops_early(parameters)
+        n_rounds *= 2 if stops and parameters.refit else 1
+        if n_rows > trials.n_rows:  # rounds are counted on all of them
+            n_rounds += best.n_rounds + _PATIENCE
+        seconds = best.seconds + (best.seconds_to_judge if stops or task.validation else 0.0)
+        self._progress.judged(
+            f"best {best.metric} {best.value:.5g}",
+            n_rounds * seconds / best.n_rounds * n_rows / trials.n_trained,
+        )
 
     def show(self, chosen: Mapping[str, Choice]) -> None:
         """Show choices to the user, if that is asked for."""

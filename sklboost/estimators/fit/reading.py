@@ -150,8 +150,10 @@ def read_task(
         )
     continued = None if other is None else other._fitted
     clock = Clock()
-    if estimator._is_clone and parameters.callbacks:
-        listeners = [*listeners, CopiedCallbacks(estimator.callbacks)]
+    copied = {id(callback) for callback in estimator._copied}
+    if copied.intersection(map(id, estimator.callbacks or ())):
+        own = [callback for callback in estimator.callbacks if id(callback) in copied]
+        listeners = [*listeners, CopiedCallbacks(own)]
     task = FitTask(
         parameters=parameters,
         is_forest=estimator._is_forest,

@@ -13,6 +13,7 @@ import numpy as np
 from sklearn.utils import check_array, column_or_1d
 
 from sklboost.data.features import Features
+from sklboost.data.frames import refuse_lazy
 from sklboost.estimators.input.arguments import one_each, row_values
 from sklboost.estimators.input.feature_names import FittedFeatures, column_names
 from sklboost.estimators.input.features import features
@@ -36,6 +37,8 @@ def split_queries(X: Any, qid: Any, group: Any, names: "QueryNames") -> tuple[An
     """Return a frame without its queries, and these; other documents, and their `qid`, as given."""
     if not has_queries(X):
         return X, qid
+    if column_names(X).tolist().count(_QID) > 1:  # type: ignore[union-attr]
+        raise ValueError(f"{names.X} has several columns 'qid': keep the one with the queries")
     if qid is not None or group is not None:
         given = names.qid if qid is not None else names.group
         raise ValueError(
@@ -47,6 +50,7 @@ def split_queries(X: Any, qid: Any, group: Any, names: "QueryNames") -> tuple[An
 
 def has_queries(X: Any) -> bool:
     """Whether it is a frame with a column of queries."""
+    refuse_lazy(X)
     names = column_names(X)
     return names is not None and _QID in (names.tolist() or ())  # bins may have none
 
@@ -146,13 +150,25 @@ def _query_labels(qid: Any, group: Any, n_rows: int, names: QueryNames) -> np.nd
         )
     if group is not None:
         sizes = row_values(group, names.group, "sizes")
-        sizes = column_or_1d(
-            check_array(sizes, ensure_2d=False, dtype=None, input_name=names.group)
+        sizes = check_array(
+            sizes,
+            ensure_2d=False,
+            allow_nd=True,
+            ensure_min_samples=0,
+            dtype=None,
+            input_name=names.group,
         )
+        if sizes.ndim != 1 and sizes.shape[1:] != (1,):
+            raise ValueError(
+                f"{names.group} has shape {sizes.shape}: it must be 1-D, the number of rows of "
+                "each query"
+            )
+        sizes = column_or_1d(sizes)
         is_size = (sizes >= 1) & (sizes == np.floor(sizes)) & (sizes.dtype.kind != "b")
-        place = int(np.argmin(is_size))
         wrong = f"their sum is {sizes.sum():g}" if sizes.sum() != n_rows else ""
-        wrong = wrong if is_size.all() else f"{names.group}[{place}] is {sizes[place]!s}"
+        if not is_size.all():
+            place = int(np.argmin(is_size))
+            wrong = f"{names.group}[{place}] is {sizes[place]!s}"
         if wrong:
             raise ValueError(
                 f"{names.group} has {len(sizes)} numbers, and {wrong}: they must be whole, >= 1, "

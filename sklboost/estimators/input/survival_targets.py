@@ -334,7 +334,7 @@ def _records(fields: dict[str, np.ndarray], name: str) -> np.ndarray:
 
 def _numbers(values: np.ndarray, name: str) -> np.ndarray:
     values = row_values(values, name, "times")
-    if values.dtype.kind not in "biufO":
+    if values.dtype.kind not in "iufO":
         raise ValueError(f"{name} has dtype {values.dtype}: times are numbers")
     return values.astype(np.float64)
 
@@ -348,8 +348,11 @@ def _flags(values: np.ndarray, name: str) -> np.ndarray:
         is_other = ~np.isin(values, (0, 1))
     if is_other.any():
         place, other = int(np.argmax(is_other)), values[is_other][0]
+        is_of_r = values.dtype.kind in "iufO" and np.isin(values, (1, 2)).all()
+        hint = ". If 1 is censored and 2 an event, as R may have it, pass event == 2"
         raise ValueError(
             f"{name}[{place}]={other!s}: it must be True, or 1, for an event, else False or 0"
+            + (hint if is_of_r else "")
         )
     return values.astype(bool)
 
@@ -389,7 +392,8 @@ def _standard(y: np.ndarray, name: str) -> np.ndarray:
         event = _event_field(y, fields, name)
         time = fields[1 - fields.index(event)]
         lower = _numbers(y[time], f"{time} of {name}")
-        refuse_first(~np.isfinite(lower), lower, f"{time} of {name}", "times are finite")
+        is_time = np.isfinite(lower) & (lower >= 0.0)
+        refuse_first(~is_time, lower, f"{time} of {name}", "times are finite and >= 0")
         upper = np.where(_flags(y[event], f"{event} of {name}"), lower, np.inf)
     entry = np.full(len(y), -np.inf)
     if "entry_time" in all_fields:
@@ -444,10 +448,12 @@ def _check_strata(strata: np.ndarray, name: str) -> None:
 
 def _check_times(lower: np.ndarray, upper: np.ndarray, entry: np.ndarray, name: str) -> None:
     """Raise ValueError for the first row whose times are none, or in no order."""
-    whole = f"{name}, time or lower bound"
-    refuse_first(np.isnan(lower), lower, whole, "leave out rows without a target")
-    refuse_first(np.isnan(upper), upper, f"{name}, upper bound", "leave out rows without a target")
-    refuse_first(~((lower >= 0.0) & (lower < np.inf)), lower, whole, "times are finite and >= 0")
-    refuse_first(upper < lower, upper, f"{name}, upper bound", "it is below the lower bound")
+    of_lower, of_upper = f"lower bound of {name}", f"upper bound of {name}"
+    refuse_first(np.isnan(lower), lower, of_lower, "leave out rows without a target")
+    refuse_first(np.isnan(upper), upper, of_upper, "leave out rows without a target")
+    refuse_first(~((lower >= 0.0) & (lower < np.inf)), lower, of_lower, "times are finite and >= 0")
+    refuse_first(upper < lower, upper, of_upper, "it is below the lower bound")
     is_late = (entry != -np.inf) & ~(entry < lower)
-    refuse_first(is_late, entry, f"{name}, entry_time", "a row is observed from before its time on")
+    refuse_first(
+        is_late, entry, f"entry_time of {name}", "a row is observed from before its time on"
+    )

@@ -166,9 +166,9 @@ class Parameters:
         "auto": `fit` chooses values for parameters that are not set and decide on accuracy:
         number and size of the steps, depth, thresholds, cover, sampling. It trains on parts of the
         rows to compare them, and ``chosen_params_`` has the result. What is set stays, also if it
-        is set to its default, in the constructor, by `set_params` or in a grid; None counts as not
-        set. `max_time` limits all of it. It implies ``categorical_features="auto"``. None: the
-        defaults stay, as in XGBoost.
+        is set to its default, in the constructor, by `set_params` or in a grid, but not by
+        assignment to the attribute; None counts as not set. `max_time` limits all of it. It
+        implies ``categorical_features="auto"``. None: the defaults stay, as in XGBoost.
         """,
     )
     n_estimators: int | None = parameter(
@@ -779,6 +779,7 @@ class Parameters:
 
     _given = tuple[str, ...]()  # those that were set, also to their defaults, which presets leave
     _is_clone = False  # whether scikit-learn's clone made the estimator
+    _copied = tuple[Any, ...]()  # its callbacks that clone made; users may set others later
 
     def __init_subclass__(cls, **arguments: Any):
         super().__init_subclass__(**arguments)
@@ -830,6 +831,8 @@ class Parameters:
     def __sklearn_clone__(self) -> Self:
         cloned: Self = super().__sklearn_clone__()  # type: ignore[misc]  # of BaseEstimator
         cloned._given, cloned._is_clone = self._given, True
+        if isinstance(cloned.callbacks, Sequence):
+            cloned._copied = tuple(cloned.callbacks)
         return cloned
 
 
