@@ -460,7 +460,8 @@ class Comparison:
         """Tell the progress of the best outcome, and how long the fit takes with its rounds."""
         task, parameters, n_rows = self._task, self._task.parameters, len(self._task.rows.y)
         steps = {} if task.is_forest else _steps(task, best, n_rows * task.loss.n_outputs)
-        n_rounds = steps["n_estimators"].value if "n_estimators" in steps else task.n_rounds
+        n_rounds, _ = rounds_and_trees(parameters, task.is_forest)
+        n_rounds = steps["n_estimators"].value if "n_estimators" in steps else n_rounds
         stops = stops_early(parameters)
         n_rounds *= 2 if stops and parameters.refit else 1
         if n_rows > trials.n_rows:  # rounds are counted on all of them
