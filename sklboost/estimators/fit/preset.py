@@ -21,7 +21,7 @@ from sklboost.estimators.fit.fitting import (
     Bins,
     ChosenParams,
     bin_rows,
-    boost,
+    make_training,
     metrics_before,
     schedule_of,
     start_of,
@@ -305,7 +305,8 @@ class Trials:
         try:
             base_score = start_of(task)
             schedule = schedule_of(task, base_score)
-            training = boost(self._team, fold.bins, task, base_score, schedule)
+            training = make_training(self._team, fold.bins, task, base_score, schedule)
+            training.run()
         except Exception as error:
             error.add_note(f"in a trial of preset='auto', on {len(task.rows.y)} of the rows")
             raise
