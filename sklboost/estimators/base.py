@@ -20,14 +20,13 @@ from sklboost.estimators.fit.sklearn_callbacks import (
     FitTasks,
     with_callbacks,
 )
-from sklboost.estimators.input.arguments import FitArguments
 from sklboost.estimators.input.feature_names import read_signs
 from sklboost.estimators.input.features import features
+from sklboost.estimators.input.rows import FitArguments
 from sklboost.estimators.input.targets import RegressionTargets, Targets
 from sklboost.estimators.parameters.boosters import Parameters, rounds_and_trees
 from sklboost.estimators.parameters.docstrings import methods_documented
-from sklboost.estimators.parameters.foreign_names import OTHER_ATTRIBUTES
-from sklboost.estimators.parameters.names import methods_checked
+from sklboost.estimators.parameters.names import OTHER_ATTRIBUTES, methods_checked
 from sklboost.estimators.predict.explaining import ExplainingMixin
 from sklboost.estimators.predict.fitted_model import (
     FittedModel,

@@ -24,9 +24,8 @@ from sklboost.engine.parallel import ThreadTeam, n_threads_for
 from sklboost.engine.structs import BinCuts, TrainingBins
 from sklboost.estimators.fit.eval_metric import check_names, resolve_metrics
 from sklboost.estimators.fit.reading import FitTask, drops_rounds, tree_settings
-from sklboost.estimators.input.arguments import warn_of_no_split
 from sklboost.estimators.input.feature_names import name_text
-from sklboost.estimators.input.rows import Rows
+from sklboost.estimators.input.rows import Rows, warn_of_no_split
 from sklboost.estimators.parameters.boosters import Parameters
 from sklboost.estimators.predict.fitted_model import (
     FittedModel,

@@ -28,12 +28,11 @@ from sklboost.estimators.fit.fitting import (
 )
 from sklboost.estimators.fit.holdout import divide, order_to_hold_out
 from sklboost.estimators.fit.reading import FitTask, stops_early
-from sklboost.estimators.input.arguments import seeds
 from sklboost.estimators.input.bins import bin_checked
 from sklboost.estimators.input.features import feature_settings
 from sklboost.estimators.input.rows import Rows, weigh_classes
 from sklboost.estimators.input.user_warnings import warn_user
-from sklboost.estimators.parameters.boosters import rounds_and_trees
+from sklboost.estimators.parameters.boosters import rounds_and_trees, seeds
 from sklboost.estimators.parameters.rules import is_integer
 from sklboost.estimators.progress import SearchProgress, is_watched, log_line
 from sklboost.objectives.loss import lacking

@@ -20,8 +20,6 @@ from sklboost.data.frames import dask_kind
 from sklboost.engine.structs import FeatureRules, TreeParams
 from sklboost.estimators.fit.holdout import hold_out, lost_numbers
 from sklboost.estimators.fit.sklearn_callbacks import CopiedCallbacks
-from sklboost.estimators.input.arguments import FitArguments, given_sets, seeds
-from sklboost.estimators.input.classes import ClassTargets, listed, places_among
 from sklboost.estimators.input.feature_names import (
     FittedFeatures,
     are_comparable,
@@ -29,15 +27,17 @@ from sklboost.estimators.input.feature_names import (
 )
 from sklboost.estimators.input.features import check_has_values, check_is_dense, feature_settings
 from sklboost.estimators.input.rows import (
+    FitArguments,
     Rows,
     encode_targets,
+    given_sets,
     training_rows,
     validation_rows,
     weigh_classes,
 )
-from sklboost.estimators.input.targets import Targets
+from sklboost.estimators.input.targets import ClassTargets, Targets, listed, places_among
 from sklboost.estimators.input.user_warnings import warn_user
-from sklboost.estimators.parameters.boosters import Parameters, rounds_and_trees
+from sklboost.estimators.parameters.boosters import Parameters, rounds_and_trees, seeds
 from sklboost.estimators.parameters.rules import (
     check_parameters,
     is_default,

@@ -14,9 +14,9 @@ from sklearn.utils import check_array, column_or_1d
 
 from sklboost.data.features import Features
 from sklboost.data.frames import refuse_lazy
-from sklboost.estimators.input.arguments import one_each, row_values
 from sklboost.estimators.input.feature_names import FittedFeatures, column_names
 from sklboost.estimators.input.features import features
+from sklboost.estimators.input.rows import one_each, row_values
 from sklboost.estimators.input.targets import RegressionTargets, Targets
 from sklboost.estimators.parameters.boosters import Parameters
 
