@@ -317,7 +317,7 @@ def trained_model_of(task: FitTask, model: Model) -> TrainedModel:
     rows, targets, loss, continued = task.rows, task.targets, task.loss, task.continued
     shift = np.zeros(loss.n_outputs)
     if targets.reads_scores:
-        raw_score = _raw_scores(rows, model.base_score, None)
+        raw_score = rows.starting_scores(model.base_score)
         add_scores(model, rows.X, (0, model.n_trees), raw_score, task.parameters.n_jobs)
         targets, shift = targets.finish(loss, raw_score, rows.y, rows.weight)
     has_margin = len(rows.margin) > 0

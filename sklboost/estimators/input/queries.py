@@ -22,7 +22,7 @@ from sklboost.estimators.parameters.boosters import Parameters
 
 
 class GivenQueries(NamedTuple):
-    """Rows of a ranker as `fit` passes them on."""
+    """Rows of a ranker as `fit` passes them on, and `score` reads them."""
 
     y: np.ndarray  # float64, shape (n_samples, 2): relevances, and numbers of queries
     weight: np.ndarray | None  # float64, shape (n_samples,), or None
@@ -78,7 +78,10 @@ def features_of_documents(
 
 
 class QueryNames(NamedTuple):
-    """What the arguments of a set of rows are called, for errors."""
+    """What the arguments of a set of rows are called, for errors.
+
+    The same checks read the rows of the training, `X_val` and each pair of `eval_set`.
+    """
 
     y: str = "y"
     qid: str = "qid"
