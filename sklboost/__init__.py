@@ -13,7 +13,7 @@ from sklboost.boosting.callbacks import (
 from sklboost.data.binned_matrix import BinnedMatrix
 from sklboost.estimators.classifier import XGBClassifierLite
 from sklboost.estimators.input.features import UnknownCategoryWarning
-from sklboost.estimators.parameters.foreign_names import OTHER_MEMBERS as _OTHER_MEMBERS
+from sklboost.estimators.parameters.names import OTHER_MEMBERS as _OTHER_MEMBERS
 from sklboost.estimators.regressor import XGBRegressorLite
 from sklboost.objectives.loss import Loss
 from sklboost.show_versions import show_versions

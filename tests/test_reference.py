@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklboost import XGBClassifierLite, XGBRegressorLite
 from sklboost.boosting.settings import feature_rules
 from sklboost.engine.elementary import hash_key
-from sklboost.estimators.input.arguments import seeds
+from sklboost.estimators.parameters.boosters import seeds
 from sklboost.tree.options.column_sampling import (
     allocate_column_sample,
     choose_tree_features,

@@ -21,7 +21,7 @@ from sklboost.displays.figures import (
     hide_frame,
     literal,
 )
-from sklboost.estimators.input.arguments import row_weights
+from sklboost.estimators.input.rows import row_weights
 from sklboost.estimators.input.targets import RegressionTargets
 from sklboost.estimators.parameters.rules import integer, one_of
 

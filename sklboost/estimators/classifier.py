@@ -10,8 +10,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklboost.data.frames.adapter import may_be_rounded
 from sklboost.estimators.base import BaseBooster
-from sklboost.estimators.input.arguments import score_arguments
-from sklboost.estimators.input.classes import ClassTargets, LabelTargets, places_among
+from sklboost.estimators.input.rows import score_arguments
+from sklboost.estimators.input.targets import ClassTargets, LabelTargets, places_among
 from sklboost.estimators.parameters.boosters import ClassifierParameters
 from sklboost.estimators.parameters.docstrings import documented
 from sklboost.estimators.predict.fitted_model import FittedModel, by_partitions, from_raw_scores

@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.utils import check_consistent_length
 
 from sklboost.data.frames import read_values
-from sklboost.estimators.input.arguments import row_weights
+from sklboost.estimators.input.rows import row_weights
 from sklboost.estimators.input.targets import DistributionTargets
 from sklboost.estimators.parameters.docstrings import documented
 from sklboost.estimators.parameters.kinds import DistributionParameters

@@ -5,7 +5,6 @@ from typing import Any, ClassVar, NoReturn, Self
 import numpy as np
 
 from sklboost.estimators.base import BaseBooster
-from sklboost.estimators.input.arguments import FitArguments, row_weights
 from sklboost.estimators.input.queries import (
     QueryNames,
     RankingTargets,
@@ -14,6 +13,7 @@ from sklboost.estimators.input.queries import (
     read_sets,
     split_queries,
 )
+from sklboost.estimators.input.rows import FitArguments, row_weights
 from sklboost.estimators.parameters.docstrings import documented
 from sklboost.estimators.parameters.kinds import RankerParameters
 from sklboost.estimators.parameters.names import checks_arguments

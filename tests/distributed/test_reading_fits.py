@@ -11,7 +11,7 @@ from numpy.testing import assert_array_equal
 from sklboost import XGBClassifierLite, XGBRankerLite, XGBRegressorLite, XGBSurvivalLite
 from sklboost.data.features import RemoteFeatures, value_array
 from sklboost.estimators.fit.reading import read_task
-from sklboost.estimators.input.arguments import FitArguments
+from sklboost.estimators.input.rows import FitArguments
 
 N_ROWS = 2000
 

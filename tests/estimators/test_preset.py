@@ -33,7 +33,7 @@ from sklboost import (
 from sklboost.estimators.fit import preset as trials
 from sklboost.estimators.fit.preset import Outcome, Trials, _steps
 from sklboost.estimators.fit.reading import Clock, read_task
-from sklboost.estimators.input.arguments import FitArguments
+from sklboost.estimators.input.rows import FitArguments
 
 ESTIMATORS = [XGBRegressorLite, XGBClassifierLite, XGBRFRegressorLite, XGBRFClassifierLite]
 # A fit of a few rounds; its trials are of as many as it takes.

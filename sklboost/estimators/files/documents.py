@@ -11,10 +11,15 @@ import numpy as np
 from sklboost.engine.model import Model
 from sklboost.estimators.fit.fitting import ChosenParams, FitReport, fit_attributes
 from sklboost.estimators.fit.reading import drops_rounds
-from sklboost.estimators.input.classes import ClassTargets, LabelTargets
 from sklboost.estimators.input.feature_names import FittedFeatures
 from sklboost.estimators.input.survival_targets import SurvivalTargets
-from sklboost.estimators.input.targets import DistributionTargets, RegressionTargets, Targets
+from sklboost.estimators.input.targets import (
+    ClassTargets,
+    DistributionTargets,
+    LabelTargets,
+    RegressionTargets,
+    Targets,
+)
 from sklboost.estimators.parameters.boosters import Parameters
 from sklboost.estimators.parameters.rules import as_read, check_parameters
 from sklboost.estimators.predict.fitted_model import TrainedModel, trained_model

@@ -10,11 +10,10 @@ from sklearn.base import is_classifier
 from sklboost.boosting.settings import STRATEGIES, tree_params
 from sklboost.estimators.fit.fitting import fit_attributes
 from sklboost.estimators.fit.reading import TREE_PARAMETERS
-from sklboost.estimators.input.classes import ClassTargets, LabelTargets
 from sklboost.estimators.input.feature_names import FittedFeatures
 from sklboost.estimators.input.queries import RankingTargets
 from sklboost.estimators.input.survival_targets import SurvivalTargets
-from sklboost.estimators.input.targets import RegressionTargets, Targets
+from sklboost.estimators.input.targets import ClassTargets, LabelTargets, RegressionTargets, Targets
 from sklboost.estimators.parameters.boosters import (
     ClassifierParameters,
     Parameters,

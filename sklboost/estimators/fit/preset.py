@@ -21,19 +21,18 @@ from sklboost.estimators.fit.fitting import (
     Bins,
     ChosenParams,
     bin_rows,
-    boost,
+    make_training,
     metrics_before,
     schedule_of,
     start_of,
 )
 from sklboost.estimators.fit.holdout import divide, order_to_hold_out
 from sklboost.estimators.fit.reading import FitTask, stops_early
-from sklboost.estimators.input.arguments import seeds
 from sklboost.estimators.input.bins import bin_checked
 from sklboost.estimators.input.features import feature_settings
 from sklboost.estimators.input.rows import Rows, weigh_classes
 from sklboost.estimators.input.user_warnings import warn_user
-from sklboost.estimators.parameters.boosters import rounds_and_trees
+from sklboost.estimators.parameters.boosters import rounds_and_trees, seeds
 from sklboost.estimators.parameters.rules import is_integer
 from sklboost.estimators.progress import SearchProgress, is_watched, log_line
 from sklboost.objectives.loss import lacking
@@ -305,7 +304,8 @@ class Trials:
         try:
             base_score = start_of(task)
             schedule = schedule_of(task, base_score)
-            training = boost(self._team, fold.bins, task, base_score, schedule)
+            training = make_training(self._team, fold.bins, task, base_score, schedule)
+            training.run()
         except Exception as error:
             error.add_note(f"in a trial of preset='auto', on {len(task.rows.y)} of the rows")
             raise

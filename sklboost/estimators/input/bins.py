@@ -27,7 +27,6 @@ from sklboost.data.raw_values import Allocate, Values
 from sklboost.data.sparse_table import SparseTable
 from sklboost.engine.parallel import ThreadTeam, n_threads_for
 from sklboost.engine.structs import BinCuts
-from sklboost.estimators.input.arguments import row_weights
 from sklboost.estimators.input.feature_names import Encodings
 from sklboost.estimators.input.features import (
     SHAPE_CHECKS,
@@ -39,6 +38,7 @@ from sklboost.estimators.input.features import (
     shape_of,
     unless_plain,
 )
+from sklboost.estimators.input.rows import row_weights
 from sklboost.estimators.parameters.boosters import Parameters
 from sklboost.estimators.parameters.rules import check_parameters
 from sklboost.estimators.progress import ReadingProgress

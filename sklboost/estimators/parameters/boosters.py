@@ -11,10 +11,14 @@ from typing import Any, Literal, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
 
 from sklboost.boosting.callbacks import TrainingCallback, as_callback
-from sklboost.estimators.parameters.foreign_names import CALLBACKS_OF_LIGHTGBM
-from sklboost.estimators.parameters.names import read_params, wrap_constructor
+from sklboost.estimators.parameters.names import (
+    CALLBACKS_OF_LIGHTGBM,
+    read_params,
+    wrap_constructor,
+)
 from sklboost.estimators.parameters.rules import (
     FLAG,
     FRACTION,
@@ -895,6 +899,31 @@ def rounds_and_trees(owner: Any, is_forest: bool) -> tuple[int, int]:
     """
     n_estimators = value_of(owner, "n_estimators")
     return (1, n_estimators) if is_forest else (n_estimators, value_of(owner, "num_parallel_tree"))
+
+
+_LARGEST_SEED = 2**31 - 1
+
+
+def seeds(random_state: Any, is_sampling: bool) -> tuple[int, int]:
+    """Return the seed of the rounding of gradients and that of the draws of rows and features.
+
+    None draws as the seed 0 does, as in XGBoost: the same fit gives the same model. The module
+    ``numpy.random`` stands for NumPy's global state, as in scikit-learn. If nothing is drawn, the
+    second seed is 0, and no state moves for it.
+    """
+    if isinstance(random_state, np.random.Generator):
+        draw = random_state.integers
+    else:
+        try:
+            draw = check_random_state(0 if random_state is None else random_state).randint
+        except ValueError as error:
+            raise ValueError(
+                f"random_state={random_state!r}: it must be None, an integer from 0 to 2**32 - 1, "
+                "a RandomState or a Generator of NumPy"
+            ) from error
+    rounding = int(draw(_LARGEST_SEED))
+    # without a seed rounding is that of earlier versions
+    return 0 if random_state is None else rounding, int(draw(_LARGEST_SEED)) if is_sampling else 0
 
 
 # The parameters of losses, and their defaults.

@@ -17,11 +17,10 @@ from sklboost.data.frames import dask_kind
 from sklboost.engine.cached import cached_property
 from sklboost.engine.model import Model
 from sklboost.engine.parallel import ThreadTeam, n_threads_for
-from sklboost.estimators.input.classes import ClassTargets, LabelTargets
 from sklboost.estimators.input.feature_names import Encodings, FittedFeatures, name_text
 from sklboost.estimators.input.features import categories_by_code, check_has_values
 from sklboost.estimators.input.rows import base_margins, check_margin_outputs
-from sklboost.estimators.input.targets import Targets
+from sklboost.estimators.input.targets import ClassTargets, LabelTargets, Targets
 from sklboost.estimators.input.user_warnings import warn_user
 from sklboost.estimators.parameters.boosters import Parameters
 from sklboost.estimators.parameters.names import argument_check

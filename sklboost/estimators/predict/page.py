@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from sklboost.data.features import Features
-from sklboost.estimators.input.arguments import row_values
+from sklboost.estimators.input.rows import row_values
 from sklboost.estimators.parameters.boosters import Parameters
 from sklboost.estimators.parameters.rules import is_integer, value_of
 from sklboost.estimators.predict.contributions import single_values
