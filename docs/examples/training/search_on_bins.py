@@ -94,7 +94,7 @@ print(f"standard error of a candidate's mean: {error:.3f}")
 # What mattered?
 # --------------
 #
-# The bars show the mean over the candidates that share a value. This is only a first look: twenty
+# These are the means over the candidates that share a value. This is only a first look: twenty
 # candidates are few, and the other parameters vary, too.
 
 results = pd.DataFrame(on_bins.cv_results_)
