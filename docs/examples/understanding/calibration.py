@@ -1,6 +1,6 @@
 """
-Probabilities that can be taken at their word
-=============================================
+Class weights and calibrated probabilities
+==========================================
 
 The bank calls whoever will earn more than 50,000 dollars with a probability of at least 0.3. To
 find more of them, somebody trains with balanced class weights. The list gets longer, and the
