@@ -22,8 +22,8 @@ from sklboost.objectives.loss import by_rows
 class XGBClassifierLite(ClassifierParameters, ClassifierMixin, BaseBooster):
     """Gradient boosted classification trees: log loss for two classes, softmax for more.
 
-    Multilabel classification, too: then `y` has a column of 0 and 1 for each label. If `y` has one
-    class only, as in a fold without the others, that is predicted for every row.
+    Multilabel classification, too: then `y` has a column of 0 and 1 for each label. If `y` has only
+    one class, as it may in a fold, this class is predicted for every row.
 
     >>> from sklearn.datasets import load_breast_cancer
     >>> from sklearn.model_selection import cross_val_score

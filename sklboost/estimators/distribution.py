@@ -19,9 +19,9 @@ from sklboost.estimators.regressor import XGBRegressorLite
 class XGBDistributionLite(DistributionParameters, XGBRegressorLite):
     """Gradient boosted distributions: all parameters of a distribution, by natural gradients.
 
-    For each row a whole distribution of its target is predicted, so not only the mean but also how
-    far from it the target may be. Trees have a step for each parameter of the distribution in every
-    leaf, the natural gradient of the log-likelihood there, as in NGBoost.
+    Predictions are a whole distribution for each row: not only the mean, but also how far the
+    target may be from it. Every leaf has a step for each parameter of the distribution, the natural
+    gradient of the log-likelihood of its rows, as in NGBoost.
 
     >>> from sklearn.datasets import load_diabetes
     >>> from sklearn.model_selection import train_test_split

@@ -26,8 +26,8 @@ from sklboost.objectives.loss import by_rows
 class XGBRankerLite(RankerParameters, BaseBooster):
     """Gradient boosted trees that put the documents of a query in order: LambdaMART.
 
-    Rows are documents, targets their relevances, and `fit` takes which rows belong to one query,
-    in any order. Predictions are scores: within a query, the higher the better.
+    Rows are documents, targets are their relevances, and `qid` or `group` in `fit` says which rows
+    belong to the same query. Predictions are scores: within a query, higher is better.
 
     >>> import numpy as np
     >>> from sklboost import XGBRankerLite

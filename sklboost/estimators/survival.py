@@ -21,11 +21,11 @@ from sklboost.objectives.metrics import concordance
 class XGBSurvivalLite(SurvivalParameters, BaseBooster):
     """Gradient boosted trees for times until an event, some of which are censored.
 
-    In the conventions of scikit-survival, which is not needed: `y` is a structured array of events
-    and times (:func:`sklboost.survival_targets`), predictions are risk scores, the more the sooner
-    the event, and `score` is the concordance index. For "survival:cox" the risk score of a row is
-    the logarithm of its hazard ratio, up to a constant that all rows of a model share; for
-    "survival:aft" it is minus the location of the logarithm of the time.
+    It follows the conventions of scikit-survival, which need not be installed: `y` is a structured
+    array of events and times (:func:`sklboost.survival_targets`), predictions are risk scores (the
+    greater, the sooner the event), and `score` is the concordance index. For "survival:cox" the
+    risk score of a row is the logarithm of its hazard ratio, up to a constant that all rows of a
+    model share; for "survival:aft" it is minus the location of the logarithm of the time.
 
     >>> import numpy as np
     >>> from sklboost import XGBSurvivalLite, survival_targets
