@@ -12,7 +12,7 @@ import numpy as np
 
 from sklboost.data.encoding import MOST_CATEGORIES, Encoding, as_keys
 from sklboost.files.sections import ModelFileError, Section, plain_number
-from sklboost.tree.predict.codec import narrow_integers
+from sklboost.tree.predict.trees import narrow_integers
 
 _INT64 = np.iinfo(np.int64)
 _NUMERIC = re.compile(r"[<>|][biuf][1248]")

@@ -43,7 +43,7 @@ from sklboost.objectives.losses.squared_error import SquaredError
 from sklboost.objectives.metric import Function, Metric, as_rows, mean_metric
 
 if TYPE_CHECKING:
-    from sklboost.objectives.losses.distributions.base import DistributionLoss
+    from sklboost.objectives.losses.distributions import DistributionLoss
 
 # make(size, parameters): `size` is the number of targets, or for more than two classes of classes;
 # `parameters` are the estimator's, by name.

@@ -27,8 +27,8 @@ from sklboost.files.documents import parse_document, read_bytes, write_ubjson
 from sklboost.files.foreign import ForeignTree, ModelInfo, build_model
 from sklboost.files.lightgbm import read_lightgbm
 from sklboost.files.sections import ModelFileError, Section
-from sklboost.files.xgboost.reading import NOTHING_KNOWN, Known, read_model
-from sklboost.files.xgboost.writing import learner_document
+from sklboost.files.xgboost_reading import NOTHING_KNOWN, Known, read_model
+from sklboost.files.xgboost_writing import learner_document
 from sklboost.objectives.loss import RowLoss
 from sklboost.objectives.registry import is_built_in
 

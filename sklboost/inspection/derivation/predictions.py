@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import expit
 
 from sklboost.engine.model import LinearLeaves, Model
-from sklboost.inspection.derivation.derivation import Derivation, Line, Section, Step, given, number
+from sklboost.inspection.derivation import Derivation, Line, Section, Step, given, number
 from sklboost.inspection.derivation.grown_tree import grown_tree
 from sklboost.inspection.derivation.names import ModelNames
 from sklboost.inspection.derivation.nodes import NodeOutput

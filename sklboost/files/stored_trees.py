@@ -13,7 +13,7 @@ import numpy as np
 from sklboost.engine.model import Trees
 from sklboost.engine.structs import PARAMS_DTYPE
 from sklboost.files.sections import LARGEST_SCORE, Section
-from sklboost.tree.predict.codec import (
+from sklboost.tree.predict.trees import (
     SUMS,
     SUMS_OF_OUTPUTS,
     decode_sums,

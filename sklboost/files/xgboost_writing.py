@@ -10,7 +10,7 @@ from sklboost.data.encoding import MOST_CATEGORIES, Encoding
 from sklboost.engine.model import Model
 from sklboost.files.foreign import ModelInfo
 from sklboost.files.sections import NotExpressibleError
-from sklboost.files.xgboost.reading import CUT_OFF, INT64, LOG, LOG_ODDS, SHARED
+from sklboost.files.xgboost_reading import CUT_OFF, INT64, LOG, LOG_ODDS, SHARED
 from sklboost.tree.predict.category_bits import all_listed_categories
 
 _LARGEST = np.finfo(np.float32).max
@@ -271,7 +271,7 @@ def _parents(left: np.ndarray) -> np.ndarray:
     return parents
 
 
-# --- categories, stored as xgboost/reading.py describes them
+# --- categories, stored as xgboost_reading.py describes them
 
 
 def write_categories(encodings: tuple[Encoding, ...] | None) -> dict[str, Any] | None:
