@@ -47,13 +47,13 @@ from sklboost.tree.predict.category_bits import listed_categories
 
 __all__ = ["input_types", "register"]
 
-ML_DOMAIN = "ai.onnx.ml"  # the domain of trees and of the encoding of categories
+_ML_DOMAIN = "ai.onnx.ml"  # the domain of trees and of the encoding of categories
 # skl2onnx writes nothing later than version 3 of this domain, the first to have trees of float64.
-ML_VERSION = 3
-_ML_VERSIONS = {"LabelEncoder": 2, "TreeEnsembleRegressor": ML_VERSION}
+_ML_VERSION = 3
+_ML_VERSIONS = {"LabelEncoder": 2, "TreeEnsembleRegressor": _ML_VERSION}
 
 
-class Graph:
+class _Graph:
     """A part of the graph that skl2onnx makes; `scope` and `container` are what converters get."""
 
     def __init__(self, scope: Any, container: Any):
@@ -76,7 +76,7 @@ class Graph:
             op_type,
             list(inputs),
             names,
-            op_domain="" if version is None else ML_DOMAIN,
+            op_domain="" if version is None else _ML_DOMAIN,
             op_version=version,
             name=self._scope.get_unique_operator_name(op_type),
             **attributes,
@@ -116,7 +116,7 @@ class _Column(NamedTuple):
     is_category: bool
 
 
-def add_features(graph: Graph, inputs: Sequence[Any], fitted: FittedModel) -> str:
+def _add_features(graph: _Graph, inputs: Sequence[Any], fitted: FittedModel) -> str:
     """Add what makes one table of all features, shape (n_samples, n_features), of the inputs."""
     pieces = []
     # neighbouring numbers of one input stay together
@@ -154,7 +154,7 @@ def _columns(inputs: Sequence[Any], fitted: FittedModel) -> list[_Column]:
     ]
     encodings = fitted.encodings or (Encoding(),) * n_features
     for encoding, name in zip(encodings, fitted.feature_names, strict=True):
-        category_keys(encoding, name)  # refuses what a graph cannot read
+        _category_keys(encoding, name)  # refuses what a graph cannot read
     return [
         _Column(feature, *places[place], encodings[feature].kind == "category")
         for feature, place in enumerate(_order(inputs, fitted))
@@ -181,7 +181,7 @@ def _names(inputs: Sequence[Any]) -> list[str]:
 # --- numbers
 
 
-def _add_numbers(graph: Graph, values: str, column: _Column, fitted: FittedModel) -> str:
+def _add_numbers(graph: _Graph, values: str, column: _Column, fitted: FittedModel) -> str:
     kind, missing = column.variable.type, fitted.features.missing
     if isinstance(kind, StringTensorType):
         raise ValueError(
@@ -202,7 +202,7 @@ def _add_numbers(graph: Graph, values: str, column: _Column, fitted: FittedModel
 # --- categories
 
 
-def category_keys(encoding: Encoding, name: str) -> list[Any]:
+def _category_keys(encoding: Encoding, name: str) -> list[Any]:
     """Return the categories of a feature as text or int, as graphs can look them up.
 
     ValueError if they are neither all text nor all integers, or if the feature is of another kind
@@ -231,7 +231,7 @@ def category_keys(encoding: Encoding, name: str) -> list[Any]:
     return [int(value) for value in values]
 
 
-def _add_codes(graph: Graph, values: str, column: _Column, fitted: FittedModel) -> str:
+def _add_codes(graph: _Graph, values: str, column: _Column, fitted: FittedModel) -> str:
     """Add the look-up of a category's codes; unknown ones and missing values become NaN."""
     assert fitted.encodings is not None
     encoding, name = fitted.encodings[column.feature], fitted.feature_names[column.feature]
@@ -242,7 +242,7 @@ def _add_codes(graph: Graph, values: str, column: _Column, fitted: FittedModel) 
         is_below = graph.add("Less", codes, graph.constant(np.float64(0.0)))
         is_none = graph.add("Or", is_below, graph.add("Greater", codes, last))
         return graph.add("Where", is_none, last, codes)
-    keys, kind = category_keys(encoding, name), column.variable.type
+    keys, kind = _category_keys(encoding, name), column.variable.type
     if not keys:  # the training has no value, so all are unknown
         return graph.filled(values, np.nan)
     if encoding.is_of_text != isinstance(kind, StringTensorType):
@@ -290,7 +290,7 @@ _NODE_DTYPE = np.dtype(
 )
 
 
-def add_sums(graph: Graph, features: str, model: Model) -> str:
+def _add_sums(graph: _Graph, features: str, model: Model) -> str:
     """Add the sums of the leaf values of all trees, shape (n_samples, n_outputs), as float64."""
     sums = graph.add("TreeEnsembleRegressor", features, **_attributes(model))
     targets = np.arange(_N_PARTS * model.n_outputs).reshape(_N_PARTS, -1)
@@ -402,10 +402,10 @@ def _chain(split: np.void, codes: np.ndarray) -> np.ndarray:
 # --- predictions
 
 _LARGEST = 700.0  # the largest exponent of e, as in sklboost/objectives/domains.py
-_Formula = Callable[[Graph, str, FittedModel], str]
+_Formula = Callable[[_Graph, str, FittedModel], str]
 
 
-def prediction_formula(fitted: FittedModel) -> _Formula | None:
+def _prediction_formula(fitted: FittedModel) -> _Formula | None:
     """Return what adds the predictions, of a classifier its probabilities, to a graph.
 
     None if the loss computes them by a method of its own, which is not known here.
@@ -416,14 +416,14 @@ def prediction_formula(fitted: FittedModel) -> _Formula | None:
     return _FORMULAS.get(getattr(method, "__func__", method))
 
 
-def add_class_scores(graph: Graph, scores: str, fitted: FittedModel) -> str:
+def _add_class_scores(graph: _Graph, scores: str, fitted: FittedModel) -> str:
     """Add a raw score for each class; the scores of two classes are each other's negative."""
     if not _is_of_two_classes(fitted):
         return scores
     return graph.add("Concat", graph.add("Neg", scores), scores, axis=1)
 
 
-def add_labels(graph: Graph, scores: str, fitted: FittedModel, classes: np.ndarray) -> str:
+def _add_labels(graph: _Graph, scores: str, fitted: FittedModel, classes: np.ndarray) -> str:
     """Add the most probable class of each row; of several labels 1 for each likely one."""
     if fitted.targets.task == "multilabel":
         return graph.cast(_is_positive(graph, scores), np.int64)
@@ -439,20 +439,20 @@ def _is_of_two_classes(fitted: FittedModel) -> bool:
     return fitted.targets.task == "binary" and not fitted.targets.is_constant
 
 
-def _is_positive(graph: Graph, scores: str) -> str:
+def _is_positive(graph: _Graph, scores: str) -> str:
     return graph.add("Greater", scores, graph.constant(0.0))
 
 
-def _softmax(graph: Graph, scores: str) -> str:
+def _softmax(graph: _Graph, scores: str) -> str:
     return graph.add("Softmax", scores, axis=1)
 
 
-def _exponentials(graph: Graph, scores: str) -> str:
+def _exponentials(graph: _Graph, scores: str) -> str:
     in_range = graph.add("Max", scores, graph.constant(-_LARGEST))
     return graph.add("Exp", graph.add("Min", in_range, graph.constant(_LARGEST)))
 
 
-_LINKS: dict[str, Callable[[Graph, str], str]] = {
+_LINKS: dict[str, Callable[[_Graph, str], str]] = {
     IDENTITY: lambda graph, scores: scores,
     LOG: _exponentials,
     LOG_ODDS: lambda graph, scores: graph.add("Sigmoid", scores),
@@ -460,15 +460,15 @@ _LINKS: dict[str, Callable[[Graph, str], str]] = {
 }
 
 
-def _by_link(graph: Graph, scores: str, fitted: FittedModel) -> str:
+def _by_link(graph: _Graph, scores: str, fitted: FittedModel) -> str:
     return _LINKS[fitted.loss.link](graph, scores)
 
 
-def _class_probabilities(graph: Graph, scores: str, fitted: FittedModel) -> str:
-    return _by_link(graph, add_class_scores(graph, scores, fitted), fitted)
+def _class_probabilities(graph: _Graph, scores: str, fitted: FittedModel) -> str:
+    return _by_link(graph, _add_class_scores(graph, scores, fitted), fitted)
 
 
-def _in_order(graph: Graph, scores: str, fitted: FittedModel) -> str:
+def _in_order(graph: _Graph, scores: str, fitted: FittedModel) -> str:
     """Sort the alphas of each target: output ``a * n_targets + t`` is alpha a of target t."""
     n_outputs, n_targets = fitted.model.n_outputs, fitted.targets.size
     n_alphas = n_outputs // n_targets
@@ -480,12 +480,12 @@ def _in_order(graph: Graph, scores: str, fitted: FittedModel) -> str:
     return graph.add("Reshape", ordered, graph.constant(np.array([-1, n_outputs])))
 
 
-def _powers_less_one(graph: Graph, scores: str, fitted: FittedModel) -> str:
+def _powers_less_one(graph: _Graph, scores: str, fitted: FittedModel) -> str:
     powers = graph.add("Exp", graph.add("Min", scores, graph.constant(_LARGEST)))
     return graph.add("Sub", powers, graph.constant(1.0))
 
 
-def _one_vs_rest(graph: Graph, scores: str, fitted: FittedModel) -> str:
+def _one_vs_rest(graph: _Graph, scores: str, fitted: FittedModel) -> str:
     """Divide logistic probabilities by their sum: as logarithms, none of which rounds to 0."""
     # log(1 / (1 + e^-z)) = min(z, 0) - log(1 + e^-|z|); onnxruntime has no Softplus of float64
     decay = graph.add("Exp", graph.add("Neg", graph.add("Abs", scores)))
@@ -494,11 +494,11 @@ def _one_vs_rest(graph: Graph, scores: str, fitted: FittedModel) -> str:
     return _softmax(graph, logarithms)
 
 
-def _steps(graph: Graph, scores: str, fitted: FittedModel) -> str:
+def _steps(graph: _Graph, scores: str, fitted: FittedModel) -> str:
     return graph.cast(_is_positive(graph, scores), np.float64)
 
 
-def _two_steps(graph: Graph, scores: str, fitted: FittedModel) -> str:
+def _two_steps(graph: _Graph, scores: str, fitted: FittedModel) -> str:
     is_one = _steps(graph, scores, fitted)
     return graph.add("Concat", graph.add("Sub", graph.constant(1.0), is_one), is_one, axis=1)
 
@@ -518,14 +518,14 @@ _FORMULAS: dict[Any, _Formula] = {
 # --- types of the outputs
 
 
-def set_regressor_types(operator: Any) -> None:
+def _set_regressor_types(operator: Any) -> None:
     """Set the type of the predictions, shape (n_samples, n_outputs)."""
     fitted = _convertible(operator)
     n_samples = operator.inputs[0].get_first_dimension()
     operator.outputs[0].set_type(_number_type(operator)([n_samples, fitted.model.n_outputs]))
 
 
-def set_classifier_types(operator: Any) -> None:
+def _set_classifier_types(operator: Any) -> None:
     """Set the types of labels, and of probabilities or raw scores, shape (n_samples, n_classes)."""
     fitted, classes = _convertible(operator), _classes(operator)
     n_samples = operator.inputs[0].get_first_dimension()
@@ -571,48 +571,48 @@ def _classes(operator: Any) -> np.ndarray:
 
 
 @np.errstate(all="ignore")
-def convert_regressor(scope: Any, operator: Any, container: Any) -> None:
+def _convert_regressor(scope: Any, operator: Any, container: Any) -> None:
     """Add the nodes of predictions, or of raw scores if the option asks for them."""
     fitted, graph = _convertible(operator), _graph(scope, container)
     scores = _add_scores(graph, operator, fitted)
     if not _wants_raw_scores(operator):
-        formula = prediction_formula(fitted)
+        formula = _prediction_formula(fitted)
         assert formula is not None  # _convertible has asked
         scores = formula(graph, scores, fitted)
     _add_result(graph, scores, operator.outputs[0])
 
 
 @np.errstate(all="ignore")
-def convert_classifier(scope: Any, operator: Any, container: Any) -> None:
+def _convert_classifier(scope: Any, operator: Any, container: Any) -> None:
     """Add the nodes of labels, and of probabilities, or raw scores if the option asks for them."""
     fitted, graph = _convertible(operator), _graph(scope, container)
     scores = _add_scores(graph, operator, fitted)
     label, number = operator.outputs
-    labels = add_labels(graph, scores, fitted, _classes(operator))
+    labels = _add_labels(graph, scores, fitted, _classes(operator))
     graph.add("Identity", labels, result=label.full_name)
-    formula = add_class_scores if _wants_raw_scores(operator) else prediction_formula(fitted)
+    formula = _add_class_scores if _wants_raw_scores(operator) else _prediction_formula(fitted)
     assert formula is not None  # _convertible has asked
     _add_result(graph, formula(graph, scores, fitted), number)
 
 
-def _graph(scope: Any, container: Any) -> Graph:
-    version = container.target_opset_any_domain(ML_DOMAIN)
-    if version < ML_VERSION:
+def _graph(scope: Any, container: Any) -> _Graph:
+    version = container.target_opset_any_domain(_ML_DOMAIN)
+    if version < _ML_VERSION:
         raise ValueError(
-            f"target_opset has {ML_DOMAIN!r}: {version}, and trees of float64 came with "
-            f"{ML_VERSION}: pass target_opset={{'': 18, {ML_DOMAIN!r}: {ML_VERSION}}}"
+            f"target_opset has {_ML_DOMAIN!r}: {version}, and trees of float64 came with "
+            f"{_ML_VERSION}: pass target_opset={{'': 18, {_ML_DOMAIN!r}: {_ML_VERSION}}}"
         )
-    return Graph(scope, container)
+    return _Graph(scope, container)
 
 
-def _add_scores(graph: Graph, operator: Any, fitted: FittedModel) -> str:
+def _add_scores(graph: _Graph, operator: Any, fitted: FittedModel) -> str:
     """Add the raw scores, shape (n_samples, n_outputs), float64."""
-    features = add_features(graph, operator.inputs, fitted)
-    sums = add_sums(graph, features, fitted.model)
+    features = _add_features(graph, operator.inputs, fitted)
+    sums = _add_sums(graph, features, fitted.model)
     return graph.add("Add", sums, graph.constant(fitted.model.base_score + fitted.shift))
 
 
-def _add_result(graph: Graph, numbers: str, output: Any) -> None:
+def _add_result(graph: _Graph, numbers: str, output: Any) -> None:
     is_double = isinstance(output.type, DoubleTensorType)
     graph.cast(numbers, np.float64 if is_double else np.float32, result=output.full_name)
 
@@ -642,7 +642,7 @@ def _convertible(operator: Any) -> FittedModel:
             f"this {name} was fitted with base_margin, for which a graph has no input: {remedy} "
             "add the margins to the scores before you make predictions of them"
         )
-    if prediction_formula(fitted) is None:
+    if _prediction_formula(fitted) is None:
         raise ValueError(
             f"{fitted.loss.chosen_by}={fitted.loss.name} computes predictions by a method of its "
             f"own, which is Python and no part of a graph: {remedy} make predictions of the scores"
@@ -687,12 +687,12 @@ def register(estimator_class: type) -> None:
     """
     if issubclass(estimator_class, XGBClassifierLite):
         update_registered_converter(
-            *(estimator_class, "SklboostClassifier", set_classifier_types, convert_classifier),
+            *(estimator_class, "SklboostClassifier", _set_classifier_types, _convert_classifier),
             options=_CLASSIFIER_OPTIONS,
         )
     elif issubclass(estimator_class, BaseBooster):
         update_registered_converter(
-            *(estimator_class, "SklboostRegressor", set_regressor_types, convert_regressor),
+            *(estimator_class, "SklboostRegressor", _set_regressor_types, _convert_regressor),
             options=_REGRESSOR_OPTIONS,
         )
     else:
@@ -731,7 +731,7 @@ def input_types(estimator: Any) -> list[tuple[str, Any]]:
         return [("X", DoubleTensorType([None, fitted.model.n_features]))]
     types = []
     for name, encoding in zip(fitted.feature_names, fitted.encodings, strict=True):
-        keys = category_keys(encoding, name)
+        keys = _category_keys(encoding, name)
         kind = DoubleTensorType
         if encoding.is_of_text:
             kind = StringTensorType

@@ -31,7 +31,7 @@ Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
 
 class ParquetFiles(FrameAdapter):
-    """The columns `names` of Parquet files, the rows of one file after those of the file before.
+    """The columns `names` of Parquet files, one file's rows after the other's.
 
     ValueError if a file cannot be read, lacks a column, or has it with another type than the first.
     """

@@ -264,8 +264,8 @@ def plot_importance(
 ) -> Any:
     """Draw importances from splits, or from ``estimator.validation_importances``.
 
-    Names, defaults and texts are those of ``xgboost.plot_importance``: the numbers of splits,
-    unless `importance_type` is another one. Bars are thicker, and numbers are rounded.
+    Names, defaults and texts are as in ``xgboost.plot_importance``: the numbers of splits, unless
+    `importance_type` is another one. Bars are thicker, and numbers are rounded.
 
     Parameters
     ----------

@@ -92,25 +92,21 @@ class XGBoostTree(NamedTuple):
         by_category = list(self.listed)
         left[by_category], right[by_category] = right[by_category], left[by_category]
         default_left[by_category] = ~default_left[by_category]
-        is_leaf = self.left < 0
+        is_leaf = (self.left < 0)[:, np.newaxis]
+        bare_weights = np.where(is_leaf, self.weights / rate, self.weights)
         return ForeignTree(
             left=left,
             right=right,
             feature=self.feature,
             threshold=boundaries(self.threshold),
             default_left=default_left,
-            value=factor * np.where(is_leaf[:, np.newaxis], self.values, rate * self.values),
+            value=factor * np.where(is_leaf, self.values, rate * self.values),
             gain=np.maximum(self.gain, 0.0),
             cover=self.cover,
-            gradient=-self.bare_weights(rate) * (self.cover[:, np.newaxis] + reg_lambda),
+            gradient=-bare_weights * (self.cover[:, np.newaxis] + reg_lambda),
             categories=self.listed,
             learning_rate=factor * rate,
         )
-
-    def bare_weights(self, rate: float) -> np.ndarray:
-        """Return the weights without the learning rate."""
-        is_leaf = (self.left < 0)[:, np.newaxis]
-        return np.where(is_leaf, self.weights / rate, self.weights)
 
 
 _MOST_DIGITS = 20
@@ -527,11 +523,7 @@ def _solve(terms: np.ndarray) -> list[tuple[float, float]]:
     if rank < 3 or solution[1] <= 0.0:
         return []
     rate, reg_lambda = 1.0 / solution[1], max(solution[0], 0.0)
-    return [(_rounded(rate, digits), _rounded(reg_lambda, digits)) for digits in _DIGITS]
-
-
-def _rounded(value: float, digits: int) -> float:
-    return float(f"{value:.{digits}g}")
+    return [(float(f"{rate:.{n}g}"), float(f"{reg_lambda:.{n}g}")) for n in _DIGITS]
 
 
 # --- categories

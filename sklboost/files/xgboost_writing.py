@@ -194,6 +194,9 @@ class TreeWriter:
         codes = [listed[node] for node in order[by_category].tolist()]
         sizes = np.array(list(map(len, codes)), dtype=np.int64)
         rate = self.model.params_of(tree).learning_rate
+        splits = np.flatnonzero(~is_leaf)
+        parents = np.full(len(nodes), _NO_PARENT, dtype=np.int32)
+        parents[nodes.left[splits]] = parents[nodes.left[splits] + 1] = splits
         return {
             **self._leaves(nodes, self.sign * self.model.values[:, start + order].T, rate, shift),
             "categories": np.concatenate([np.empty(0, np.int32), *codes], dtype=np.int32),
@@ -203,7 +206,7 @@ class TreeWriter:
             "default_left": ((nodes.default_left == 1) ^ swapped).astype(np.uint8) * ~is_leaf,
             "left_children": nodes.left,
             "loss_changes": _clipped(nodes.gain),
-            "parents": _parents(nodes.left),
+            "parents": parents,
             "split_indices": np.where(is_leaf, 0, nodes.feature).astype(np.int32),
             "split_type": by_category.astype(np.uint8),
             "sum_hessian": _clipped(nodes.cover * max(self.n_outputs, 1)),
@@ -262,13 +265,6 @@ class TreeWriter:
 def _clipped(numbers: np.ndarray) -> np.ndarray:
     """Return numbers that only inform as float32: what is beyond its range is its largest."""
     return np.clip(numbers, -_LARGEST, _LARGEST).astype(np.float32)
-
-
-def _parents(left: np.ndarray) -> np.ndarray:
-    parents = np.full(len(left), _NO_PARENT, dtype=np.int32)
-    splits = np.flatnonzero(left >= 0)
-    parents[left[splits]] = parents[left[splits] + 1] = splits
-    return parents
 
 
 # --- categories, stored as xgboost_reading.py describes them

@@ -1,4 +1,4 @@
-"""What a table is to this package, whichever library it comes from."""
+"""The base classes of tables and columns, whichever library they come from."""
 
 from abc import ABC, abstractmethod
 from collections import Counter
@@ -30,7 +30,7 @@ class ColumnAdapter(ABC):
     @property
     @abstractmethod
     def kind(self) -> Kind:
-        """What is in the column."""
+        """The kind of values in the column."""
 
     @property
     @abstractmethod

@@ -4,7 +4,6 @@ The document is the section ``sklboost`` of the file.
 """
 
 import dataclasses
-import functools
 import logging
 import os
 from collections.abc import Callable, Mapping
@@ -341,9 +340,9 @@ def _read_training(section: Section, trained: TrainedModel) -> dict[str, Any]:
             {choice["name"].text(): read_value(choice["value"]) for choice in choices},
             {choice["name"].text(): choice["reason"].text() for choice in choices},
         )
-    read_before = functools.partial(
-        _read_model, features=trained.features, n_outputs=trained.model.n_outputs
-    )
+    model_before = None
+    if not before_refit.is_null:
+        model_before = _read_model(before_refit, trained.features, trained.model.n_outputs)
     return fit_attributes(
         trained,
         evals_result={
@@ -354,7 +353,7 @@ def _read_training(section: Section, trained: TrainedModel) -> dict[str, Any]:
         },
         first_round=section["first_round"].integer(0, _MOST),
         split_seed=_read_count(section["split_seed"]),
-        before_refit=None if before_refit.is_null else read_before(before_refit),
+        before_refit=model_before,
         stop_reason=_read_optional(section["stop_reason"], str),
         best_iteration=_read_count(section["best_iteration"]),
         best_score=_read_optional(section["best_score"], float),

@@ -1,4 +1,4 @@
-"""How rows go down a finished tree, a block of rows at a time, by values or by ranks."""
+"""Rows going down a finished tree, a block of rows at a time, by values or by ranks."""
 
 from typing import NamedTuple
 
@@ -23,7 +23,7 @@ _BLOCK_BYTES = 2**18  # within the second-level cache
 
 
 class WalkScratch(NamedTuple):
-    """What a walk writes on the way; the first axis is threads, which a thread's part has not."""
+    """Scratch of a walk; the first axis is threads, and a thread's part does not have it."""
 
     # the dtype of the raw values, shape (n_threads, n_columns, n_rows): the values of a block of
     # rows, feature by feature. In evaluation all blocks, as bins; the first axis of `columns` and
@@ -32,8 +32,8 @@ class WalkScratch(NamedTuple):
     # uint64, shape (n_threads, n_columns, n_words): which of them are missing, a bit each
     missing: np.ndarray
     # uint64, shape (n_threads, n_comparisons, WORDS): which rows go right, for each comparison:
-    # N_LANDINGS of them, at the places of a tree, or those of
-    # :class:`~sklboost.tree.predict.walking.Ranking`
+    # N_LANDINGS of them, at the places of a tree, or the comparisons
+    # of a :class:`Ranking`
     decisions: np.ndarray
     # uint8, shape (n_threads, TREES_TOGETHER, WORDS * WORD): the landing of each row in some trees,
     # an index of ``TreeTops.landings``
@@ -42,7 +42,7 @@ class WalkScratch(NamedTuple):
 
 
 class Walk(NamedTuple):
-    """What a walk needs besides the model and the rows."""
+    """Thresholds and scratch of a walk."""
 
     # the dtype of the raw values, shape (n_splits,): of the splits above TOP_DEPTH
     thresholds: np.ndarray
@@ -322,7 +322,7 @@ class Ranking(_RankingFields, PackedOnce):
 
 
 class RankedWalk(NamedTuple):
-    """What a walk by ranks needs besides the rows."""
+    """The ranking and the scratch of a walk by ranks."""
 
     ranking: Ranking
     # float32 or float64, shape (n_threads, n_rows): scratch: one feature of a block of rows

@@ -1,4 +1,4 @@
-"""What distributions share: blocks, metrics, the constant of largest likelihood.
+"""The base class of distributions: blocks, metrics, the constant of largest likelihood.
 
 The loss is the negative log-likelihood. Instead of its second derivatives the hessian of each
 parameter is the Fisher information, the mean of the squared gradient under the distribution itself.
