@@ -309,12 +309,7 @@ class Rounds:
         """Do the rounds ``[start, stop)``, at most `n_at_once`; yield a copy of each call's trees.
 
         One call of :func:`boost_rounds`, unless a round has so many parallel trees that it takes
-        several.
-
-        Raises
-        ------
-        FaultyRowError
-            If the loss gave derivatives that no tree can be grown on.
+        several. FaultyRowError if the loss gave derivatives that no tree can be grown on.
         """
         task, state, grown, unpruned = self._task, self.state, self.grown, self._unpruned
         first, last = start * params.num_parallel_tree, stop * params.num_parallel_tree

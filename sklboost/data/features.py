@@ -6,8 +6,6 @@ Features are raw values (a 2-D float array, a :class:`~sklboost.data.table.Table
 bins become values again, one from the middle of each. No threshold of a tree divides the values of
 a bin, so they all go where this one goes.
 
-Bins that the tasks of a search share are made once.
-
 A search fits each candidate on the same few divisions of the rows. So in the tasks of joblib, in
 threads and in processes, a fit looks for bins that were made of the same values; their key is a
 SHA-256 digest of all that bins depend on, so they cannot be stale. Outside of such tasks nothing is

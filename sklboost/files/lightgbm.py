@@ -72,10 +72,7 @@ class ModelText(NamedTuple):
 def read_lightgbm(data: bytes, name: str) -> tuple[list[ForeignTree], list[str], ModelInfo]:
     """Return the trees of a text model, their places for errors, and what they mean.
 
-    Raises
-    ------
-    ModelFileError
-        If it is no text model, is damaged, or has what cannot be represented.
+    ModelFileError if it is no text model, is damaged, or has what cannot be represented.
     """
     text = read_text(data, name)
     header = read_header(text.header)
@@ -178,13 +175,10 @@ _NO_ARRAYS: Mapping[str, Any] = MappingProxyType({})
 
 
 def read_text(data: bytes, name: str) -> ModelText:
-    """Take a text model apart; `name` is the file, for errors.
+    """Divide a text model into its sections; `name` is the file, for errors.
 
-    Raises
-    ------
-    ModelFileError
-        If it is no such model or ends before its trees do, if a key occurs twice in a section, or
-        if what should be numbers is none.
+    ModelFileError if it is no such model or ends before its trees do, if a key occurs twice in a
+    section, or if what should be numbers is none.
     """
     try:
         text = data.decode("utf-8").replace("\r\n", "\n")
@@ -269,13 +263,7 @@ _DEFAULTS = {
 
 
 def read_header(header: Section) -> Header:
-    """Read the header.
-
-    Raises
-    ------
-    ModelFileError
-        If something is missing or makes no sense.
-    """
+    """Read the header; ModelFileError if something is missing or makes no sense."""
     header["version"].text(_VERSIONS)
     if header.get("objective") is None:
         header.fail("has no objective, so it was the user's own: what raw scores mean is not known")
@@ -380,11 +368,8 @@ def encode_categories(
 ) -> tuple[list[ForeignTree], tuple[Encoding, ...] | None]:
     """Return the trees with codes for categories, and the encodings of the features.
 
-    Raises
-    ------
-    ModelFileError
-        If a feature is both a category and a number, or if the file does not say which values a
-        category has.
+    ModelFileError if a feature is both a category and a number, or if the file does not say which
+    values a category has.
     """
     split_on = {
         feature for tree in trees for feature in tree.feature[list(tree.categories)].tolist()
@@ -506,13 +491,9 @@ _MOST_LEAVES = 2**30
 def read_trees(sections: Sequence[Section], n_features: int) -> tuple[list[ForeignTree], float]:
     """Return the trees, and which value is missing besides NaN (NaN: none).
 
-    Values are LightGBM's, categories its integers, and sums of gradients NaN.
-
-    Raises
-    ------
-    ModelFileError
-        If an array has another length than the tree, or numbers in it are out of range; if zero is
-        missing for one split and a number for another.
+    Values are LightGBM's, categories its integers, and sums of gradients NaN. ModelFileError if an
+    array has another length than the tree, if numbers in it are out of range, or if zero is missing
+    for one split and a number for another.
     """
     is_missing = any(map(_tells_zero_from_numbers, sections))
     trees = [_read_tree(section, n_features, is_missing) for section in sections]

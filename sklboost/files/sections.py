@@ -32,16 +32,8 @@ DEEPEST = 64  # objects and lists in one another; model files have less than ten
 class Section:
     """A value in a document and its place: every access checks what it returns.
 
-    Parameters
-    ----------
-    value : object
-    place : str
-        Where it is, for errors, such as ``model.json: sklboost.trees``.
-
-    Raises
-    ------
-    ModelFileError
-        By all methods, if the value is something else than is asked for.
+    `place` says where it is, such as ``model.json: sklboost.trees``, in the ModelFileError that all
+    methods raise if the value is something else than is asked for.
     """
 
     def __init__(self, value: Any, place: str, depth: int = 0):

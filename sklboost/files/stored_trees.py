@@ -61,20 +61,10 @@ def _widened(value: Any) -> Any:
 
 
 def read_trees(section: Section, n_categories: np.ndarray, n_outputs: int) -> Trees:
-    """Return the trees of a section.
+    """Return the trees of a section; ModelFileError if they are none, or a number is out of range.
 
-    Parameters
-    ----------
-    section : Section
-    n_categories : ndarray of int64, shape (n_features,)
-        Number of codes of each feature; 0 for a feature of numbers.
-    n_outputs : int
-        Raw scores per row.
-
-    Raises
-    ------
-    ModelFileError
-        If a number is out of range, or nodes are no trees.
+    `n_categories`, int64, is the number of codes of each feature, 0 for a feature of numbers; there
+    are `n_outputs` raw scores per row.
     """
     trees = decode_trees(_checked(section, n_categories, n_outputs))
     if (unpruned := section.get("unpruned")) is None:

@@ -35,13 +35,7 @@ class NotStorableError(ValueError):
 
 
 def value_document(value: Any) -> Any:
-    """Return the document of a value.
-
-    Raises
-    ------
-    NotStorableError
-        For functions, objects of classes that are not known here, and what contains them.
-    """
+    """Return the document of a value; NotStorableError for code and unknown classes."""
     kind = type(value)
     if value is None or kind in (str, bool):
         return value
@@ -111,13 +105,7 @@ def _is_text(dtype: str, texts: Sequence[str]) -> bool:
 
 
 def read_value(section: Section) -> Any:
-    """Return the value of a section.
-
-    Raises
-    ------
-    ModelFileError
-        If :func:`value_document` does not write it.
-    """
+    """Return the value of a section, as :func:`value_document` writes it; else ModelFileError."""
     value = section.value
     if isinstance(value, np.ndarray):
         return value.tolist()

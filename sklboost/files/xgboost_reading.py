@@ -141,11 +141,7 @@ def read_model(
     """Return the trees, their places, and what they mean.
 
     Only rounds up to ``best_iteration`` are kept, with which XGBoost's estimators predict.
-
-    Raises
-    ------
-    ModelFileError
-        If the document is damaged, or has what cannot be represented.
+    ModelFileError if the document is damaged, or has what cannot be represented.
     """
     version = document["version"].integers(0, _MOST)
     if tuple(version) < _OLDEST:
@@ -469,11 +465,7 @@ def find_settings(
 ) -> tuple[float, float] | None:
     """Return η of leaf values, and λ; None if nothing explains all leaf weights.
 
-    Parameters
-    ----------
-    trees : sequence of XGBoostTree
-    candidates : sequence of tuple of float
-        Pairs of η and λ that the training may have had.
+    `candidates` are pairs of η and λ that the training may have had.
     """
     splits = [_equations(tree) for tree in trees[:_MOST_TREES]]
     terms = np.concatenate(splits, axis=1)
@@ -549,14 +541,9 @@ def read_categories(
 ) -> tuple[Encoding, ...] | None:
     """Return how the values of features become numbers; None if all are numbers.
 
-    Parameters
-    ----------
-    section : Section or None
-        Stored values; None, or a section without entries, if there are none.
-    is_category : sequence of bool
-        Which features are categories, as far as the file says it.
-    most_listed : sequence of int
-        The largest code in the splits of each feature, -1 if there is none.
+    `section` has the stored values; it may be None or empty. `is_category` says which features are
+    categories, as far as the file does; `most_listed` is the largest code in the splits of each
+    feature, -1 if there is none.
     """
     columns: list[list[Any] | None] = [None] * len(is_category)
     entries = None if section is None else section.get("enc")

@@ -26,14 +26,10 @@ _KINDS = {"regression": "regressor", "ranking": "ranker", "survival": "regressor
 def learner_document(model: Model, info: ModelInfo) -> dict[str, Any]:
     """Return the keys ``learner`` and ``version`` of XGBoost's model files.
 
-    XGBoost then predicts the same for every float32 row, up to the rounding of its sums, which
-    are float32. Thresholds are rounded up to float32; dart's trees have their weights in their
-    leaves. The version is 2.1, unless the model needs what came later.
-
-    Raises
-    ------
-    NotExpressibleError
-        If XGBoost has no way to say what the model is; a ValueError.
+    XGBoost then predicts the same for every float32 row, up to the rounding of its sums, which are
+    float32. Thresholds are rounded up to float32; dart's trees have their weights in their leaves.
+    The version is 2.1, unless the model needs what came later. NotExpressibleError if XGBoost has
+    no way to say what the model is.
     """
     _check(model, info)
     sign = SHARED[info.task][info.objective].sign
@@ -273,10 +269,7 @@ def _clipped(numbers: np.ndarray) -> np.ndarray:
 def write_categories(encodings: tuple[Encoding, ...] | None) -> dict[str, Any] | None:
     """Return the section ``cats``; None if there are no values to be stored.
 
-    Raises
-    ------
-    NotExpressibleError
-        For features that XGBoost cannot read.
+    NotExpressibleError for features that XGBoost cannot read.
     """
     columns = [_stored_values(encoding) for encoding in encodings or ()]
     if all(values is None for values in columns):

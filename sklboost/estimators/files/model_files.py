@@ -198,22 +198,10 @@ def _check_version(section: Section) -> None:
 
 
 def read_estimator(section: Section, estimator_class: Any, source: str) -> Any:
-    """Return the fitted estimator of a section.
+    """Return the fitted estimator of a section, of one of our classes or one that inherits from it.
 
-    Parameters
-    ----------
-    section : Section
-    estimator_class : type
-        One of ours, or a class that inherits from one.
-    source : str
-        Name of the file.
-
-    Raises
-    ------
-    ModelFileError
-        If anything in it is not as :func:`estimator_document` writes it.
-    TypeError
-        If the file has an estimator of another class.
+    `source` is the name of the file. ModelFileError if anything in it is not as
+    :func:`estimator_document` writes it; TypeError if it has an estimator of another class.
     """
     name = read_kind(section)
     if name != kind_of(estimator_class):
@@ -233,20 +221,9 @@ def read_estimator(section: Section, estimator_class: Any, source: str) -> Any:
 
 
 def read_fit(section: Section, estimator_name: str, own_loss: Any = None) -> dict[str, Any]:
-    """Return the attributes of the fit of a section.
+    """Return the attributes of the fit of a section, as :func:`fit_document` writes them.
 
-    Parameters
-    ----------
-    section : Section
-    estimator_name : str
-        Class of the estimator.
-    own_loss : callable, Loss or None
-        The user's `objective`, of whose loss the section has the link alone.
-
-    Raises
-    ------
-    ModelFileError
-        If anything in it is not as :func:`fit_document` writes it.
+    `own_loss` is the user's `objective`, if there is one; the section has only its link.
     """
     _check_version(section)
     return _read_training(section["training"], _read_trained(section, estimator_name, own_loss))
@@ -657,13 +634,7 @@ def model_to_continue(source: Any, kind: type) -> Any:
 
 @np.errstate(all="ignore")
 def plain_attributes(attributes: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the attributes of a fit as skops can keep them: a document, and a loss of the user's.
-
-    Raises
-    ------
-    ValueError
-        If they hold what no file can.
-    """
+    """Return the attributes of a fit as skops can keep them: a document, and the user's loss."""
     trained = trained_model(attributes)
     is_known = is_built_in(trained.loss) or isinstance(trained.loss, StoredLoss)
     own = None if is_known else trained.loss
@@ -676,12 +647,6 @@ def plain_attributes(attributes: Mapping[str, Any]) -> dict[str, Any]:
 
 @np.errstate(all="ignore")
 def read_attributes(document: bytes, estimator_name: str, own_loss: Any) -> dict[str, Any]:
-    """Return the attributes of a fit from what :func:`plain_attributes` made of them.
-
-    Raises
-    ------
-    ModelFileError
-        If the document is damaged.
-    """
+    """Return the attributes of a fit from what :func:`plain_attributes` made of them."""
     section = Section(read_ubjson(document, "the fit"), "the fit")
     return read_fit(section, estimator_name, own_loss)

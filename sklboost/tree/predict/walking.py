@@ -288,37 +288,24 @@ _MOST_COMPARISONS = 2**13
 class _RankingFields(NamedTuple):
     """The fields of :class:`Ranking`."""
 
-    features: np.ndarray
+    features: np.ndarray  # int64, shape (n_columns,): the feature of each column of ranks
+    # float32 or float64, shape (n_columns, 256): the thresholds of each column; behind them NaN,
+    # which is below nothing
     tables: np.ndarray
-    missing_ranks: np.ndarray
-    group_trees: int
+    missing_ranks: np.ndarray  # uint8, shape (n_columns,): the rank of missing values: 0 or 255
+    group_trees: int  # trees of a group, of which the last one may have fewer
+    # int64, shape (n_groups + 1,): group g makes the comparisons ``[starts[g], starts[g + 1])``
     starts: np.ndarray
-    columns: np.ndarray
+    columns: np.ndarray  # int64, shape (n_comparisons,)
+    # uint8, shape (n_comparisons,): rows whose rank in a column is at least this go right
     ranks: np.ndarray
+    # int32, shape (n_trees, N_LANDINGS): the comparison of each split, by its place, counted from
+    # the first one of the group
     comparisons: np.ndarray
 
 
 class Ranking(_RankingFields, PackedOnce):
-    """The thresholds of a model, sorted, and its splits as they compare ranks.
-
-    Attributes
-    ----------
-    features : ndarray of int64, shape (n_columns,)
-        The feature of each column of ranks.
-    tables : ndarray of float32 or float64, shape (n_columns, 256)
-        The thresholds of each column; behind them NaN, which is below nothing.
-    missing_ranks : ndarray of uint8, shape (n_columns,)
-        The rank of missing values: 0 or 255.
-    group_trees : int
-        Trees of a group, of which the last one may have fewer.
-    starts : ndarray of int64, shape (n_groups + 1,)
-        Group g makes the comparisons ``starts[g]`` to ``starts[g + 1]``, excluded.
-    columns : ndarray of int64, shape (n_comparisons,)
-    ranks : ndarray of uint8, shape (n_comparisons,)
-        Rows whose rank in a column is at least this go right.
-    comparisons : ndarray of int32, shape (n_trees, N_LANDINGS)
-        The comparison of each split, by its place, counted from the first one of the group.
-    """
+    """The thresholds of a model, sorted, and its splits as they compare ranks."""
 
 
 class RankedWalk(NamedTuple):
