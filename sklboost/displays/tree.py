@@ -21,6 +21,7 @@ from sklboost.displays.figures import (
 from sklboost.engine.cached import cached_property
 from sklboost.estimators.parameters.rules import integer
 from sklboost.estimators.predict.fitted_model import FittedModel, fitted_model
+from sklboost.inspection.monotone_proof import leaves_under
 from sklboost.tree.predict.category_bits import listed_categories
 
 _MOST_LETTERS = 26  # of a name, and of the categories of a split
@@ -56,7 +57,7 @@ def tree_nodes(
     """
     model = fitted.model
     start, stop = model.tree_starts[tree], model.tree_starts[tree + 1]
-    nodes = model.nodes[start:stop]
+    nodes = model.nodes[start:stop].view(np.recarray)
     values = model.values[output, start:stop]
     names = short_names(fitted.feature_names, _MOST_LETTERS)
     # rounding of gradients leaves as much of sums that are 0
@@ -80,7 +81,7 @@ def tree_nodes(
                 place += 2
                 waiting += [(int(child), depth + 1) for child in (node.left, node.right)]
             else:
-                lines.append(f"… {_count_leaves(nodes, number)} leaves")
+                lines.append(f"… {len(leaves_under(nodes, number))} leaves")
         elif model.linear is not None:
             first, last = model.linear.starts[start + number : start + number + 2]
             if first < last:
@@ -119,17 +120,6 @@ def _categories_text(categories: list[str]) -> str:
         shown.append(text)
     more = len(categories) - len(shown)
     return "{" + ", ".join(shown + ([f"+{more}"] if more else [])) + "}"
-
-
-def _count_leaves(nodes: np.ndarray, top: int) -> int:
-    n_leaves, waiting = 0, [top]
-    while waiting:
-        node = nodes[waiting.pop()]
-        if node.left < 0:
-            n_leaves += 1
-        else:
-            waiting += [int(node.left), int(node.right)]
-    return n_leaves
 
 
 # All lengths are in points, 1/72 inch, before the picture is made smaller to fit.

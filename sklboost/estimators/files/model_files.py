@@ -33,7 +33,7 @@ from sklboost.files.documents import (
     write_bytes,
     write_ubjson,
 )
-from sklboost.files.sections import NotExpressibleError, Section, plain_number
+from sklboost.files.sections import DocumentSection, NotExpressibleError, plain_number
 from sklboost.files.stored_trees import SCORES, read_trees, trees_document
 from sklboost.files.values import (
     NotStorableError,
@@ -182,13 +182,13 @@ def _training_document(state: Mapping[str, Any]) -> dict[str, Any]:
 # --- from documents
 
 
-def read_kind(section: Section) -> str:
+def read_kind(section: DocumentSection) -> str:
     """Return the name of the estimator's class, if this version of the package can read it."""
     _check_version(section)
     return section["estimator"].text(KINDS)
 
 
-def _check_version(section: Section) -> None:
+def _check_version(section: DocumentSection) -> None:
     version = section["format_version"].integer(1, _MOST)
     if version > FORMAT_VERSION:
         section.fail(
@@ -197,7 +197,7 @@ def _check_version(section: Section) -> None:
         )
 
 
-def read_estimator(section: Section, estimator_class: Any, source: str) -> Any:
+def read_estimator(section: DocumentSection, estimator_class: Any, source: str) -> Any:
     """Return the fitted estimator of a section, of one of our classes or one that inherits from it.
 
     `source` is the name of the file. ModelFileError if anything in it is not as
@@ -220,7 +220,7 @@ def read_estimator(section: Section, estimator_class: Any, source: str) -> Any:
     return estimator
 
 
-def read_fit(section: Section, estimator_name: str, own_loss: Any = None) -> dict[str, Any]:
+def read_fit(section: DocumentSection, estimator_name: str, own_loss: Any = None) -> dict[str, Any]:
     """Return the attributes of the fit of a section, as :func:`fit_document` writes them.
 
     `own_loss` is the user's `objective`, if there is one; the section has only its link.
@@ -229,7 +229,7 @@ def read_fit(section: Section, estimator_name: str, own_loss: Any = None) -> dic
     return _read_training(section["training"], _read_trained(section, estimator_name, own_loss))
 
 
-def _read_parameters(section: Section, kind: Any) -> dict[str, Any]:
+def _read_parameters(section: DocumentSection, kind: Any) -> dict[str, Any]:
     # an earlier version took some that have no effect, and wrote them
     without_effect = {own.name for own in dataclasses.fields(kind) if not own.init}
     given = {name: value for name, value in section.items() if name not in without_effect}
@@ -246,7 +246,7 @@ def _read_parameters(section: Section, kind: Any) -> dict[str, Any]:
     return values
 
 
-def _read_trained(section: Section, estimator_name: str, own_loss: Any) -> TrainedModel:
+def _read_trained(section: DocumentSection, estimator_name: str, own_loss: Any) -> TrainedModel:
     features = _read_features(section["features"], estimator_name)
     # whatever is said elsewhere, no more is allocated than there are numbers here
     n_outputs = len(section["model"]["base_score"])
@@ -274,7 +274,7 @@ def _read_trained(section: Section, estimator_name: str, own_loss: Any) -> Train
     )
 
 
-def _read_features(section: Section, estimator_name: str) -> FittedFeatures:
+def _read_features(section: DocumentSection, estimator_name: str) -> FittedFeatures:
     n_features = section["n_features"].integer(1, _MOST_FEATURES)
     names, encodings = section["names"], section["encodings"]
     digest = section["binning_digest"]
@@ -296,7 +296,7 @@ def _read_features(section: Section, estimator_name: str) -> FittedFeatures:
     )
 
 
-def _read_model(section: Section, features: FittedFeatures, n_outputs: int) -> Model:
+def _read_model(section: DocumentSection, features: FittedFeatures, n_outputs: int) -> Model:
     encodings = features.encodings
     n_categories = (
         # without memory: a few bytes of a file may say that there are very many features
@@ -309,7 +309,7 @@ def _read_model(section: Section, features: FittedFeatures, n_outputs: int) -> M
     return assemble_model(trees, np.array(base_score), features.n_features)
 
 
-def _read_training(section: Section, trained: TrainedModel) -> dict[str, Any]:
+def _read_training(section: DocumentSection, trained: TrainedModel) -> dict[str, Any]:
     before_refit, report = section["before_refit"], section["report"]
     chosen = None
     if (choices := section.get("chosen_params")) is not None:
@@ -339,18 +339,18 @@ def _read_training(section: Section, trained: TrainedModel) -> dict[str, Any]:
     )
 
 
-def _read_count(section: Section) -> int | None:
+def _read_count(section: DocumentSection) -> int | None:
     return None if section.is_null else section.integer(0, _MOST)
 
 
-def _read_optional(section: Section, kind: type) -> Any:
+def _read_optional(section: DocumentSection, kind: type) -> Any:
     value = read_value(section)
     if value is not None and type(value) is not kind:
         section.fail(f"must be a value of type {kind.__name__}, or null")
     return value
 
 
-def _read_report(section: Section) -> FitReport:
+def _read_report(section: DocumentSection) -> FitReport:
     traffic = section.get("traffic")
     sent = {} if traffic is None else dict(traffic.items())
     counts = {
@@ -400,7 +400,7 @@ def targets_document(targets: Targets) -> dict[str, Any]:
     }
 
 
-def read_targets(section: Section, n_outputs: int) -> Targets:
+def read_targets(section: DocumentSection, n_outputs: int) -> Targets:
     """Return what the targets of a section mean; there are `n_outputs` raw scores per row."""
     kinds = ("numbers", "classes", "labels", "distribution", "relevances", "survival")
     kind = section["kind"].text(kinds)
@@ -425,7 +425,7 @@ def read_targets(section: Section, n_outputs: int) -> Targets:
     return _read_classes(section)
 
 
-def _read_classes(section: Section) -> ClassTargets:
+def _read_classes(section: DocumentSection) -> ClassTargets:
     classes = read_value(section["classes"])
     if not isinstance(classes, np.ndarray) or classes.ndim != 1 or len(classes) == 0:
         section["classes"].fail("must be an array of one dimension that is not empty")
@@ -440,7 +440,7 @@ def _read_classes(section: Section) -> ClassTargets:
     return ClassTargets(classes, multipliers, section["is_calibrated"].flag())
 
 
-def _read_survival_targets(section: Section) -> SurvivalTargets:
+def _read_survival_targets(section: DocumentSection) -> SurvivalTargets:
     """Return what the survival times of a section mean."""
     strata = read_value(section["strata"])
     if not isinstance(strata, np.ndarray) or strata.ndim != 1:
@@ -483,7 +483,7 @@ def loss_document(loss: Loss, targets: Targets) -> dict[str, Any]:
     return {"objective": loss.name, "parameters": parameters}
 
 
-def read_loss(section: Section, targets: Targets, n_outputs: int) -> Loss:
+def read_loss(section: DocumentSection, targets: Targets, n_outputs: int) -> Loss:
     """Return the loss of a section; there are `n_outputs` raw scores per row."""
     name, given = section["objective"].text(), section["parameters"]
     if (own := section.get("own")) is not None:
@@ -521,7 +521,7 @@ def read_loss(section: Section, targets: Targets, n_outputs: int) -> Loss:
     return loss
 
 
-def _read_own_loss(section: Section, name: str, targets: Targets, n_outputs: int) -> Loss:
+def _read_own_loss(section: DocumentSection, name: str, targets: Targets, n_outputs: int) -> Loss:
     """Return what a section says of a loss that the user wrote."""
     if isinstance(targets, DistributionTargets) or targets.task not in LINKS_OF_TASKS:
         section.fail("for these targets there are no losses of the user's")
@@ -599,7 +599,7 @@ def load(source: Any, kind_of: Callable[[str], type]) -> Any:
     `kind_of` gives the class of estimators of a name.
     """
     data, name = read_bytes(source)
-    document = Section(parse_document(data, name), name)
+    document = DocumentSection(parse_document(data, name), name)
     if (ours := document.get(OUR_KEY)) is not None:
         return read_estimator(ours, kind_of(read_kind(ours)), name)
     from sklboost.estimators.files.foreign_models import read_xgboost
@@ -648,5 +648,5 @@ def plain_attributes(attributes: Mapping[str, Any]) -> dict[str, Any]:
 @np.errstate(all="ignore")
 def read_attributes(document: bytes, estimator_name: str, own_loss: Any) -> dict[str, Any]:
     """Return the attributes of a fit from what :func:`plain_attributes` made of them."""
-    section = Section(read_ubjson(document, "the fit"), "the fit")
+    section = DocumentSection(read_ubjson(document, "the fit"), "the fit")
     return read_fit(section, estimator_name, own_loss)
