@@ -1,4 +1,4 @@
-"""What becomes of the trees of each round: gbtree adds them, dart also drops earlier rounds.
+"""The boosters: gbtree adds the trees of each round, dart also drops earlier rounds.
 
 Dart leaves trees as they were grown and changes a weight for each round. A dropped round is taken
 out of the training rows' scores, so that the new round learns what it knew, and is then put back
@@ -55,7 +55,7 @@ class Booster:
 
 
 class Rescaling(NamedTuple):
-    """What a round did to the weights."""
+    """The change of the weights by one round."""
 
     dropped: np.ndarray  # int, shape (n_dropped,): numbers of rounds
     factor: float  # what their weights were multiplied by

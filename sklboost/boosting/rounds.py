@@ -67,9 +67,9 @@ _ROUNDS_PER_CALL = 200
 
 
 class TreeGrower(Protocol):
-    """What grows the trees of a training, some rounds at a time.
+    """Grows the trees of a training, some rounds at a time.
 
-    :class:`~sklboost.boosting.rounds.Rounds`, or what has the workers of a cluster do it.
+    :class:`Rounds` does it in this process, ``distributed`` on the workers of a cluster.
     """
 
     team: ThreadTeam  # of this process
@@ -91,7 +91,7 @@ class TreeGrower(Protocol):
 
 
 class Calls(NamedTuple):
-    """What one call grows."""
+    """The size of one call."""
 
     n_parallel: int  # most parallel trees
     n_at_once: int  # most rounds
@@ -146,7 +146,7 @@ _ROWS, _FEATURES = np.int64(-1), np.int64(-2)
 
 
 class RoundState(NamedTuple):
-    """What the kernels of all rounds share."""
+    """All that the kernels of a round read and write, the same for all rounds."""
 
     matrix: TrainingBins
     loss: CompiledLoss
@@ -309,12 +309,7 @@ class Rounds:
         """Do the rounds ``[start, stop)``, at most `n_at_once`; yield a copy of each call's trees.
 
         One call of :func:`boost_rounds`, unless a round has so many parallel trees that it takes
-        several.
-
-        Raises
-        ------
-        FaultyRowError
-            If the loss gave derivatives that no tree can be grown on.
+        several. FaultyRowError if the loss gave derivatives that no tree can be grown on.
         """
         task, state, grown, unpruned = self._task, self.state, self.grown, self._unpruned
         first, last = start * params.num_parallel_tree, stop * params.num_parallel_tree

@@ -1,4 +1,4 @@
-"""What a training is given: the record of its task, and the user's parameters cast once.
+"""The task of a training, a record, and the user's parameters, cast once.
 
 A value of another type would compile every kernel once more, so nothing else makes `TreeParams` and
 `FeatureRules`.
@@ -37,7 +37,7 @@ class Dropout(NamedTuple):
 
 
 class Part(NamedTuple):
-    """What a training on several machines is to one of them, which has some of the rows."""
+    """The part of one machine in a training on several, each of which has some of the rows."""
 
     machines: Machines
     weight_scale: WeightScale  # of the rows of all machines

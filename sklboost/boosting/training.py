@@ -213,7 +213,7 @@ class Training:
 
     @property
     def learning_rate(self) -> float:
-        """Of the next rounds; it can be set."""
+        """Learning rate of the next rounds; it can be set."""
         return self._learning_rate
 
     @learning_rate.setter

@@ -203,7 +203,7 @@ class Bundles(NamedTuple):
     is_alone: np.ndarray
     # int64, shape (n_features,): its first among the cells of its column; 0 if it is alone
     first_cell: np.ndarray
-    # int64, shape (n_columns,): cells of each column, including that of rows without an entry
+    # int64, shape (n_columns,): cells of each column, including the cell of rows without an entry
     n_cells: np.ndarray
 
 

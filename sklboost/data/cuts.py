@@ -64,7 +64,7 @@ def distinct_values(ordered, weight, absent, values, mass):
     """Fill `values` and `mass` with the distinct values of an increasing array and their weights.
 
     Returns how many there are, and the sum of the weights. NaN, at the end, is left out. Weights
-    are those of :func:`exact_weights`, so their sums are exact; without any, each value counts 1.
+    are made by :func:`exact_weights`, so their sums are exact; without any, each value counts 1.
     `absent` is the weight of the zeros that are not stored; then no others are.
     """
     # what is added to stays in registers
@@ -115,10 +115,10 @@ def fair_share(mass, total, n_bins, room):
 def merge_values(values, mass, total, n_bins, lower, upper):
     """Gather distinct values in at most `n_bins` bins of about equal weight; return how many.
 
-    Values heavier than a fair share have bins of their own (but for a few light ones before them),
-    the others divide the rest evenly: a bin is closed where its weight is nearest its share of what
-    is left. `values` are increasing, `mass` has their weights and `total` the sum; `lower` and
-    `upper` are filled with the smallest and largest value of each bin.
+    Values heavier than a fair share have bins of their own, with a few light ones before them at
+    the most; the others divide the rest evenly: a bin is closed where its weight is nearest its
+    share of what is left. `values` are increasing, `mass` has their weights and `total` the sum;
+    `lower` and `upper` are filled with the smallest and largest value of each bin.
     """
     room = _TIE * total / n_bins
     heavy, light_left, n_heavy = fair_share(mass, total, n_bins, room)
@@ -157,7 +157,7 @@ def exact_weights(weight: np.ndarray) -> np.ndarray:
     if len(weight) == 0:
         return weight
     exact, most = np.empty(len(weight)), float(weight.max()) * len(weight)
-    for _ in range(2):  # a sum in floats would depend on the order, that of rounded ones does not
+    for _ in range(2):  # a sum of floats depends on the order; of rounded ones it does not
         step = math.ldexp(1.0, math.frexp(most)[1] - 52)
         for rows in row_blocks(len(weight)):
             exact[rows] = np.maximum(np.rint(weight[rows] / step), weight[rows] > 0.0) * step
@@ -255,7 +255,7 @@ def look_at(team, raw, rows, first, has_missing, sample):
 def survey(
     team: ThreadTeam, X: Values, rows: np.ndarray, tell: Callable[[int], None] | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Look at all values once, block by block: which are missing, and those of a sample.
+    """Look at all values once, block by block: which are missing, and the values of a sample.
 
     The first result is 1 where a feature has a missing value in any row, int64; the second has the
     values of `rows`, increasing numbers, shape (n_features, n_chosen). `tell` is called with the

@@ -1,4 +1,4 @@
-"""How the values of a feature become numbers: learnt at fit, used again at every prediction.
+"""Encodings of features as numbers: learnt at fit, used again at every prediction.
 
 :func:`fit_encoding` learns an :class:`Encoding` from a column of the user's table, :func:`encode`
 makes a :class:`~sklboost.data.table.Column` by it. A value becomes the same number whichever
@@ -53,7 +53,7 @@ class Encoding:
     ----------
     kind : {"number", "time", "category"}
     unit : str
-        Of times, such as "datetime64[ns]": the coarsest in which those of the fit are whole.
+        Of times, such as "datetime64[ns]": the coarsest in which all times of the fit are whole.
     ranks : ndarray of int64 or uint64, shape (n_ranks,)
         Distinct values, increasing, whose position is the number. Empty: they are numbers
         themselves.
@@ -108,15 +108,7 @@ class Encoding:
 
         Times are times, in UTC, and large integers are themselves. ``x < value`` says the same of
         every integer, and of every time in nanoseconds, as ``x < threshold`` of its number.
-
-        Parameters
-        ----------
-        numbers : ndarray of float64, shape (n_numbers,)
-            Finite.
-
-        Returns
-        -------
-        ndarray of float64, int64, uint64, datetime64 or timedelta64, shape (n_numbers,)
+        `numbers` are finite float64; the values may be int64, uint64, datetime64 or timedelta64.
         """
         if self.is_plain:
             return numbers

@@ -1,4 +1,4 @@
-"""Whether predicted distributions are calibrated: how often targets fall where they should.
+"""The calibration of predicted distributions: how often targets fall where they should.
 
 The probability integral transform (PIT) of a target is F(y), the distribution function predicted
 for its row. If the distributions are right, it is uniform from 0 to 1. Where y has a probability of

@@ -28,16 +28,8 @@ _REMEDIES = {
 def read_bytes(source: Any, library: str = "") -> tuple[bytes, str]:
     """Return what is in a path, file object or bytes, and its name for errors.
 
-    The caller takes models of a `library`, too, which an error says.
-
-    Raises
-    ------
-    TypeError
-        If `source` is none of them.
-    ValueError
-        If it is text of a model instead of a path.
-    OSError
-        If the file cannot be read.
+    The caller takes models of a `library`, too, which an error says. TypeError if `source` is none
+    of these, ValueError if it is the text of a model.
     """
     if isinstance(source, bytes | bytearray | memoryview):
         return bytes(source), "the model file"
@@ -113,13 +105,7 @@ def _checksum(data: Any) -> dict[str, int]:
 
 
 def file_type(target: Any, raw_format: str | None) -> str:
-    """Return "json" or "ubj": what is asked for, or what the name of the file says.
-
-    Raises
-    ------
-    ValueError
-        If neither says it.
-    """
+    """Return "json" or "ubj", as asked for or as the file is called; else ValueError."""
     if raw_format is not None:
         if raw_format not in WRITERS:
             raise ValueError(f"raw_format={raw_format!r}: it must be 'json' or 'ubj'")
@@ -161,12 +147,7 @@ def write_bytes(target: Any, data: bytes) -> None:
 def read_json(data: bytes, name: str) -> Any:
     """Return the document in JSON text; `name` is the file, for errors.
 
-    The words ``NaN`` and ``Infinity``, which XGBoost writes, are numbers.
-
-    Raises
-    ------
-    ModelFileError
-        If it is no JSON, a key occurs twice in an object, or it is nested too deeply.
+    The words ``NaN`` and ``Infinity``, which XGBoost writes, are numbers. No key may occur twice.
     """
     return _read(data, name, lambda text: (_DECODER.decode(text), len(data)))[0]
 
@@ -253,13 +234,7 @@ _LENGTH = struct.Struct(">q")
 def read_ubjson(data: bytes, name: str) -> Any:
     """Return the document in UBJSON; `name` is the file, for errors.
 
-    Arrays of numbers are read-only views of `data`.
-
-    Raises
-    ------
-    ModelFileError
-        If it is no UBJSON of this kind, ends too early, or is nested too deeply, or if a key
-        occurs twice in an object.
+    Arrays of numbers are read-only views of `data`. No key may occur twice.
     """
     reader = _Reader(data, name)
     document = reader.value(reader.take(1), DEEPEST)

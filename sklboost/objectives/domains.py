@@ -83,8 +83,8 @@ def check_base_score(prediction: float, objective: str, domain: Domain) -> None:
     """Raise ValueError unless an objective can make this prediction."""
     if not domain.has(prediction):
         raise ValueError(
-            f"base_score={prediction:g}: it is a prediction, and those of objective={objective!r} "
-            f"are {domain.words}; give such a number, or None for the best constant"
+            f"base_score={prediction:g}: it is a prediction, and objective={objective!r} "
+            f"predicts numbers {domain.words}; give such a number, or None for the best constant"
         )
 
 

@@ -43,7 +43,7 @@ from sklboost.objectives.losses.squared_error import SquaredError
 from sklboost.objectives.metric import Function, Metric, as_rows, mean_metric
 
 if TYPE_CHECKING:
-    from sklboost.objectives.losses.distributions.base import DistributionLoss
+    from sklboost.objectives.losses.distributions import DistributionLoss
 
 # make(size, parameters): `size` is the number of targets, or for more than two classes of classes;
 # `parameters` are the estimator's, by name.
@@ -610,7 +610,7 @@ def _remedy(
     """Say where an unknown name comes from, or which name it may be a misspelling of."""
     first_word = re.split("[:@_-]", name.lower())[0]
     if {name.lower(), first_word} & set(_RANKING.split()):
-        return "is for rankings, but not among those of XGBRankerLite."
+        return "is for rankings, but XGBRankerLite does not have it."
     if "survivalaft" in (name.lower(), first_word):  # CatBoost's
         return "is for survival times with other distributions, which sklboost does not have."
     aliases = (alias for entry in entries for alias in entry.aliases)

@@ -36,7 +36,6 @@ from sklboost.estimators.predict.fitted_model import (
 from sklboost.estimators.progress import progress_callback
 from sklboost.inspection.nested_subtrees import pruning_path
 from sklboost.objectives.metric import Metric
-from sklboost.tree.predict import codec  # noqa: F401, tells pickle of models
 from sklboost.tree.predict.trees import no_trees, trees_of
 
 

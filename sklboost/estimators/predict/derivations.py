@@ -27,7 +27,7 @@ from sklboost.estimators.predict.fitted_model import (
     add_scores,
     leaves,
 )
-from sklboost.inspection.derivation.derivation import Derivation
+from sklboost.inspection.derivation import Derivation
 from sklboost.inspection.derivation.grown_tree import GrownTree, grown_tree
 from sklboost.inspection.derivation.nodes import NodeRows, derive_node
 from sklboost.inspection.derivation.predictions import Row, derive_prediction

@@ -20,7 +20,7 @@ from sklboost.inspection.importances import scaled_to_one, split_importances
 
 if TYPE_CHECKING:
     from sklboost.estimators.predict.contributions import ExplainedRows
-    from sklboost.inspection.derivation.derivation import Derivation
+    from sklboost.inspection.derivation import Derivation
     from sklboost.inspection.importances import ValidationImportances
 
 

@@ -310,8 +310,8 @@ class Positions(NamedTuple):
     # float64, shape (2, n_positions): t+ and t-: how likely a relevant document is clicked at a
     # position, and an irrelevant one not, relative to the first position
     ratios: np.ndarray
-    # float64, shape (2, n_samples): of pairs: by the document of higher relevance divided by the t-
-    # of the other, by that of lower relevance divided by the t+ of the other
+    # float64, shape (2, n_samples): losses of pairs: at the document of higher relevance divided by
+    # the t- of the other, at the document of lower relevance divided by the t+ of the other
     losses: np.ndarray
     weight: np.ndarray  # float64, shape (n_queries,)
 

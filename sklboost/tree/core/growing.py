@@ -38,7 +38,7 @@ class TreeKeys(NamedTuple):
 
 
 class TreeInputs(NamedTuple):
-    """What a tree is grown on besides the bins of all features and the derivatives."""
+    """The inputs that each tree has of its own: gradients, rows and features that are drawn."""
 
     keys: TreeKeys
     gradients: Gradients  # the derivatives once they are quantised

@@ -108,7 +108,7 @@ def allocate_gradients(
 
 
 class WeightScale(NamedTuple):
-    """What the weights of all rows come to: two fields of :class:`Derivatives`."""
+    """The scale of the weights of all rows: two fields of :class:`Derivatives`."""
 
     weight_scale: float
     rounding_room: float
@@ -116,7 +116,7 @@ class WeightScale(NamedTuple):
 
 @np.errstate(all="ignore")
 def scale_of_weights(weight: np.ndarray, n_samples: int) -> WeightScale:
-    """Return what the weights of all rows come to (empty: all 1)."""
+    """Return the scale of the weights of all rows (empty: all 1)."""
     if len(weight) == 0:
         return WeightScale(1.0, float(n_samples))
     total = weight.sum()

@@ -40,7 +40,7 @@ _COUNTER = np.int64(2)  # of the team: it hands out the tasks
 
 
 class SplitInputs(NamedTuple):
-    """What the splits of a tree are chosen and made from, the same for all its nodes."""
+    """The inputs of split search, the same for all nodes of a tree."""
 
     matrix: TrainingBins
     derivatives: Derivatives  # all but the weights are overwritten when they are quantised

@@ -194,7 +194,7 @@ class HistogramPool(NamedTuple):
 
 
 class SearchScratch(NamedTuple):
-    """What split search writes on the way."""
+    """Scratch of split search."""
 
     candidates: np.recarray  # best split of each task
     # the first of each row: the best split so far of the task that a thread is at
@@ -209,14 +209,14 @@ class SearchScratch(NamedTuple):
 
 
 class SpecialScratch(NamedTuple):
-    """What split search writes for features, or trees, that are not plain ones."""
+    """Scratch of split search for features and trees that a plain fit does not have."""
 
     bins: np.ndarray  # int64, shape (n_threads, n_bins): the occupied bins of a feature
     # int64, shape (n_threads, n_bins): a feature's part of the histogram of one output, where it
     # has to be copied
     cells: np.ndarray
-    # int64, shape (n_threads, n_sums, n_bins + 1): as in SearchScratch, for the sums after that of
-    # the first output
+    # int64, shape (n_threads, n_sums, n_bins + 1): as in SearchScratch, for all outputs after the
+    # first
     sums: np.ndarray
     # float64, shape (n_threads, 2, n_bins + 1): for each place, of the outputs after the first: the
     # sum of the similarities of both sides, and the sum of the left sides' hessians. All 0 where

@@ -100,7 +100,7 @@ _SELECT_COUNTER = np.int64(1)
 
 
 class Renewal(NamedTuple):
-    """What leaves are renewed from, and scratch; all empty if leaves are not renewed."""
+    """Residuals from which leaves are renewed, and scratch; all empty if leaves are not renewed."""
 
     # float64, shape (n_outputs, n_samples): target minus raw score; NaN: not known
     residual: np.ndarray

@@ -38,7 +38,7 @@ _FACTOR = np.uint64(0x9E3779B97F4A7C15)
 
 
 class RowSample(NamedTuple):
-    """What the draw of rows reads and writes."""
+    """Keys and probabilities by which rows are drawn, and scratch."""
 
     # uint32, shape (n_samples,) or (0,): see :func:`row_keys`. Empty: all rows are taken.
     keys: np.ndarray

@@ -97,13 +97,8 @@ def all_listed_categories(bits: CategoryBits) -> tuple[np.ndarray, np.ndarray]:
 def bits_of_categories(counts: np.ndarray, codes: np.ndarray, is_used: bool) -> CategoryBits:
     """Return the set of categories of each node, the inverse of :func:`all_listed_categories`.
 
-    Parameters
-    ----------
-    counts : ndarray of int64, shape (n_nodes,)
-    codes : ndarray of int64, shape (n_codes,)
-        Increasing within a node.
-    is_used : bool
-        Whether a node is split on categories: its set may be empty.
+    Codes increase within a node. `is_used` says whether any node is split on categories: its set
+    may be empty.
     """
     if not is_used:
         return NO_BITS

@@ -54,16 +54,9 @@ def add_trees(
     trees: tuple[int, int],
     raw_score: np.ndarray,
 ) -> None:
-    """Add the leaf values of the trees ``[start, stop)`` to raw scores.
+    """Add the leaf values of the trees ``[start, stop)`` to raw scores, (n_outputs, n_samples).
 
-    Parameters
-    ----------
-    team : ThreadTeam
-    model : Model
-    X : Features or RawMatrix
-    trees : tuple of int
-    raw_score : ndarray of float64, shape (n_outputs, n_samples)
-        Added to tree after tree, so in the same order for any number of threads.
+    Tree after tree, so in the same order for any number of threads.
     """
     for rows, raw in _blocks(team, X):
         # C order, as kernels want it: a copy only of blocks of several outputs

@@ -1,4 +1,4 @@
-"""How rows go down a finished tree, a block of rows at a time, by values or by ranks."""
+"""Rows going down a finished tree, a block of rows at a time, by values or by ranks."""
 
 from typing import NamedTuple
 
@@ -23,7 +23,7 @@ _BLOCK_BYTES = 2**18  # within the second-level cache
 
 
 class WalkScratch(NamedTuple):
-    """What a walk writes on the way; the first axis is threads, which a thread's part has not."""
+    """Scratch of a walk; the first axis is threads, and a thread's part does not have it."""
 
     # the dtype of the raw values, shape (n_threads, n_columns, n_rows): the values of a block of
     # rows, feature by feature. In evaluation all blocks, as bins; the first axis of `columns` and
@@ -32,8 +32,8 @@ class WalkScratch(NamedTuple):
     # uint64, shape (n_threads, n_columns, n_words): which of them are missing, a bit each
     missing: np.ndarray
     # uint64, shape (n_threads, n_comparisons, WORDS): which rows go right, for each comparison:
-    # N_LANDINGS of them, at the places of a tree, or those of
-    # :class:`~sklboost.tree.predict.walking.Ranking`
+    # N_LANDINGS of them, at the places of a tree, or the comparisons
+    # of a :class:`Ranking`
     decisions: np.ndarray
     # uint8, shape (n_threads, TREES_TOGETHER, WORDS * WORD): the landing of each row in some trees,
     # an index of ``TreeTops.landings``
@@ -42,7 +42,7 @@ class WalkScratch(NamedTuple):
 
 
 class Walk(NamedTuple):
-    """What a walk needs besides the model and the rows."""
+    """Thresholds and scratch of a walk."""
 
     # the dtype of the raw values, shape (n_splits,): of the splits above TOP_DEPTH
     thresholds: np.ndarray
@@ -288,41 +288,28 @@ _MOST_COMPARISONS = 2**13
 class _RankingFields(NamedTuple):
     """The fields of :class:`Ranking`."""
 
-    features: np.ndarray
+    features: np.ndarray  # int64, shape (n_columns,): the feature of each column of ranks
+    # float32 or float64, shape (n_columns, 256): the thresholds of each column; behind them NaN,
+    # which is below nothing
     tables: np.ndarray
-    missing_ranks: np.ndarray
-    group_trees: int
+    missing_ranks: np.ndarray  # uint8, shape (n_columns,): the rank of missing values: 0 or 255
+    group_trees: int  # trees of a group, of which the last one may have fewer
+    # int64, shape (n_groups + 1,): group g makes the comparisons ``[starts[g], starts[g + 1])``
     starts: np.ndarray
-    columns: np.ndarray
+    columns: np.ndarray  # int64, shape (n_comparisons,)
+    # uint8, shape (n_comparisons,): rows whose rank in a column is at least this go right
     ranks: np.ndarray
+    # int32, shape (n_trees, N_LANDINGS): the comparison of each split, by its place, counted from
+    # the first one of the group
     comparisons: np.ndarray
 
 
 class Ranking(_RankingFields, PackedOnce):
-    """The thresholds of a model, sorted, and its splits as they compare ranks.
-
-    Attributes
-    ----------
-    features : ndarray of int64, shape (n_columns,)
-        The feature of each column of ranks.
-    tables : ndarray of float32 or float64, shape (n_columns, 256)
-        The thresholds of each column; behind them NaN, which is below nothing.
-    missing_ranks : ndarray of uint8, shape (n_columns,)
-        The rank of missing values: 0 or 255.
-    group_trees : int
-        Trees of a group, of which the last one may have fewer.
-    starts : ndarray of int64, shape (n_groups + 1,)
-        Group g makes the comparisons ``starts[g]`` to ``starts[g + 1]``, excluded.
-    columns : ndarray of int64, shape (n_comparisons,)
-    ranks : ndarray of uint8, shape (n_comparisons,)
-        Rows whose rank in a column is at least this go right.
-    comparisons : ndarray of int32, shape (n_trees, N_LANDINGS)
-        The comparison of each split, by its place, counted from the first one of the group.
-    """
+    """The thresholds of a model, sorted, and its splits as they compare ranks."""
 
 
 class RankedWalk(NamedTuple):
-    """What a walk by ranks needs besides the rows."""
+    """The ranking and the scratch of a walk by ranks."""
 
     ranking: Ranking
     # float32 or float64, shape (n_threads, n_rows): scratch: one feature of a block of rows
