@@ -477,14 +477,14 @@ def _encode_categories(
 def _as_numpy_time(value: Any) -> Any:
     """Return a time or duration of Python or pandas as NumPy has it, and anything else as it is."""
     if isinstance(value, datetime) and value.tzinfo is None:
-        time, finest = np.datetime64(value), "datetime64[ns]"
+        time, finest = np.array(value, "datetime64"), "datetime64[ns]"
     elif isinstance(value, timedelta):
-        time, finest = np.timedelta64(value), "timedelta64[ns]"
+        time, finest = np.array(value, "timedelta64"), "timedelta64[ns]"
     else:
         return value
-    time = getattr(value, "asm8", time)  # pandas has nanoseconds, which Python has not
+    time = np.asarray(getattr(value, "asm8", time))  # pandas has nanoseconds, Python has not
     fine = time.astype(finest)
-    return fine if fine == time else value
+    return fine[()] if fine == time else value
 
 
 def _own_codes(values: np.ndarray, encoding: Encoding) -> np.ndarray:
