@@ -191,13 +191,13 @@ class Encoding:
         if self.kind == "category":
             if self.n_categories == 0:  # whatever comes is unknown
                 return kind != "unsupported"
-            return kind in ("category", "text", "mixed") or kind in self._kinds_of_categories
+            return kind in ("category", "text", "mixed") or kind in self.kinds_of_categories
         if kind in ("text", "mixed"):  # dates and durations, or an error that names what is none
             return self.unit.startswith("datetime64") or (self.kind == "time" and kind == "mixed")
         return kind == self.kind and unit.partition("[")[0] == self.unit.partition("[")[0]
 
     @cached_property
-    def _kinds_of_categories(self) -> set[str]:
+    def kinds_of_categories(self) -> set[str]:
         """Which of the kinds "number" and "time" the categories are of."""
         types = {type(own) for own in as_keys(self.categories)}
         times = {own for own in types if issubclass(own, np.datetime64 | np.timedelta64)}
@@ -453,6 +453,8 @@ def _encode_categories(
     codes: np.ndarray, values: np.ndarray, encoding: Encoding, missing: float
 ) -> tuple[Column, Unknown | None]:
     categories = as_keys(values)
+    if values.dtype == object and "time" in encoding.kinds_of_categories:
+        categories = list(map(_as_numpy_time, categories))
     numbers = [encoding.code_of.get(category, np.nan) for category in categories]
     translation = np.array([*numbers, np.nan])  # the last for code -1, which is missing
     unknown = None
@@ -462,6 +464,19 @@ def _encode_categories(
         if len(rows) > 0:
             unknown = Unknown(rows, categories[codes[rows[0]]])
     return Column(codes, None, translation), unknown
+
+
+def _as_numpy_time(value: Any) -> Any:
+    """Return a time or duration of Python or pandas as NumPy has it, and anything else as it is."""
+    if isinstance(value, datetime) and value.tzinfo is None:
+        time, finest = np.array(value, "datetime64"), "datetime64[ns]"
+    elif isinstance(value, timedelta):
+        time, finest = np.array(value, "timedelta64"), "timedelta64[ns]"
+    else:
+        return value
+    time = np.asarray(getattr(value, "asm8", time))  # pandas has nanoseconds, Python has not
+    fine = time.astype(finest)
+    return fine[()] if fine == time else value
 
 
 def _own_codes(values: np.ndarray, encoding: Encoding) -> np.ndarray:

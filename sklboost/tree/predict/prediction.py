@@ -381,6 +381,7 @@ def lay_out_rows(team: ThreadTeam, X: Features, cuts: BinCuts, raw_score: np.nda
         _in_blocks(padded, _BLOCK_ROWS, arrays),
         _in_blocks(missing, _BLOCK_ROWS // WORD, arrays),
         team.size,
+        n_categories=int(np.diff(cuts.starts).max(initial=0)) + 1,  # as many as bins, at most
     )
     return ScoredRows(raw, raw_score, scratch, cuts)
 
