@@ -191,13 +191,13 @@ class Encoding:
         if self.kind == "category":
             if self.n_categories == 0:  # whatever comes is unknown
                 return kind != "unsupported"
-            return kind in ("category", "text", "mixed") or kind in self.kinds_of_categories
+            return kind in ("category", "text", "mixed") or kind in self._kinds_of_categories
         if kind in ("text", "mixed"):  # dates and durations, or an error that names what is none
             return self.unit.startswith("datetime64") or (self.kind == "time" and kind == "mixed")
         return kind == self.kind and unit.partition("[")[0] == self.unit.partition("[")[0]
 
     @cached_property
-    def kinds_of_categories(self) -> set[str]:
+    def _kinds_of_categories(self) -> set[str]:
         """Which of the kinds "number" and "time" the categories are of."""
         types = {type(own) for own in as_keys(self.categories)}
         times = {own for own in types if issubclass(own, np.datetime64 | np.timedelta64)}
@@ -356,7 +356,12 @@ def list_encoding(categories: Sequence[Any], *, is_declared: bool) -> Encoding:
 
 
 def as_keys(categories: np.ndarray) -> list[Any]:
-    """Return categories as Python values, whose hashes are equal whatever their dtypes were."""
+    """Return categories as values whose hashes are equal whatever their dtypes were."""
+    if categories.dtype == object:
+        return [
+            _as_numpy_time(own) if isinstance(own, datetime | timedelta) else own
+            for own in categories.tolist()
+        ]
     if categories.dtype.kind not in "mM":
         return categories.tolist()
     fine = categories.astype(f"{categories.dtype.kind}8[ns]")
@@ -368,6 +373,17 @@ def as_keys(categories: np.ndarray) -> list[Any]:
             "or turn them into text"
         )
     return list(fine)
+
+
+def _as_numpy_time(value: datetime | timedelta) -> Any:
+    """Return a time or duration of Python or pandas as NumPy has it, if it can."""
+    if isinstance(value, datetime) and value.tzinfo is not None:
+        return value
+    is_time = isinstance(value, datetime)
+    # pandas has nanoseconds, Python has not
+    time = np.asarray(getattr(value, "asm8", np.array(value, "M8" if is_time else "m8")))
+    fine = time.astype("M8[ns]" if is_time else "m8[ns]")
+    return fine[()] if fine == time else value
 
 
 def _in_order(categories: list[Any]) -> list[Any]:
@@ -453,8 +469,6 @@ def _encode_categories(
     codes: np.ndarray, values: np.ndarray, encoding: Encoding, missing: float
 ) -> tuple[Column, Unknown | None]:
     categories = as_keys(values)
-    if values.dtype == object and "time" in encoding.kinds_of_categories:
-        categories = list(map(_as_numpy_time, categories))
     numbers = [encoding.code_of.get(category, np.nan) for category in categories]
     translation = np.array([*numbers, np.nan])  # the last for code -1, which is missing
     unknown = None
@@ -464,19 +478,6 @@ def _encode_categories(
         if len(rows) > 0:
             unknown = Unknown(rows, categories[codes[rows[0]]])
     return Column(codes, None, translation), unknown
-
-
-def _as_numpy_time(value: Any) -> Any:
-    """Return a time or duration of Python or pandas as NumPy has it, and anything else as it is."""
-    if isinstance(value, datetime) and value.tzinfo is None:
-        time, finest = np.array(value, "datetime64"), "datetime64[ns]"
-    elif isinstance(value, timedelta):
-        time, finest = np.array(value, "timedelta64"), "timedelta64[ns]"
-    else:
-        return value
-    time = np.asarray(getattr(value, "asm8", time))  # pandas has nanoseconds, Python has not
-    fine = time.astype(finest)
-    return fine[()] if fine == time else value
 
 
 def _own_codes(values: np.ndarray, encoding: Encoding) -> np.ndarray:

@@ -116,7 +116,8 @@ def file_type(target: Any, raw_format: str | None) -> str:
     suffix = Path(os.fspath(name)).suffix.lower()[1:] if not isinstance(name, int) else ""
     if suffix not in WRITERS:
         raise ValueError(
-            f"{str(target)!r}: a model file ends with .json or .ubj, or raw_format says what it is"
+            f"{str(target)!r:.80}: the name of a model file ends with .json or .ubj; for others, "
+            "raw_format='json' or 'ubj' says what to write"
         )
     return suffix
 

@@ -192,6 +192,9 @@ def test_times_of_a_category_come_without_its_dtype():
     for objects in (days.tolist(), days.dt.to_pydatetime().tolist()):  # of pandas and of Python
         column = pd.Series(objects, dtype=object)
         assert_array_equal(model.predict(pd.DataFrame({"day": column})), model.predict(X))
+        of_objects = XGBRegressorLite(n_estimators=3, categorical_features=["day"])
+        of_objects.fit(pd.DataFrame({"day": column}), [1.0, 9.0, 5.0] * 20)
+        assert_array_equal(of_objects.predict(X), model.predict(X))
     with pytest.raises(ValueError, match="'day' held categories at fit and holds numbers"):
         model.predict(pd.DataFrame({"day": range(3)}))
 
