@@ -28,7 +28,7 @@ from sklboost import (
     load_model,
 )
 
-OBJECTIVES = ("rank:ndcg", "rank:map", "rank:pairwise", "rank:xendcg")
+OBJECTIVES = ("rank:ndcg", "rank:map", "rank:pairwise", "rank:xendcg", "rank:yeti")
 
 
 def make_data(seed=0, n_queries=40, n_labels=4):
@@ -58,7 +58,7 @@ def test_it_learns(objective):
     assert model.score(X_TEST[shuffled], y_test[shuffled], qid=QID_TEST[shuffled]) > 0.88
 
 
-@pytest.mark.parametrize("objective", ["rank:ndcg", "rank:xendcg"])
+@pytest.mark.parametrize("objective", ["rank:ndcg", "rank:xendcg", "rank:yeti"])
 def test_queries_in_any_order_and_form(objective):
     """What decides is which rows belong together, and their order within a query."""
     expected = ranker(objective=objective).fit(X, Y, qid=QID).predict(X_TEST)
@@ -317,6 +317,9 @@ def test_errors_of_fit(change, words):
         (dict(objective="rank:mrr"), "is for rankings, but not among"),
         (dict(lambdarank_pair_method="all"), "it must be one of 'topk', 'mean'"),
         (dict(lambdarank_num_pair_per_sample=0), "it must be None or an integer >= 1"),
+        (dict(yeti_mode="dcg"), "it must be one of 'ndcg', 'map', 'mrr', 'classic'"),
+        (dict(yeti_permutations=0), "it must be an integer >= 1"),
+        (dict(yeti_decay=1.0), "it must be a number >= 0 and < 1"),
         (dict(lambdarank_bias_norm=-1), "it must be a finite number >= 0"),
         (dict(lambdarank_unbiased="yes"), "it must be True or False"),
         (dict(eval_metric="map"), "map of a relevance of"),
