@@ -52,7 +52,9 @@ def ranker(**settings):
 def test_it_learns(objective):
     binary = objective == "rank:map"
     y, y_test = (Y > 1, Y_TEST > 1) if binary else (Y, Y_TEST)
-    model = ranker(objective=objective).fit(X, y, qid=QID)
+    # the hessians of all neighbours add up to less than one per query
+    regularisers = dict(min_child_weight=0.01, reg_lambda=0.1) if "yeti" in objective else {}
+    model = ranker(objective=objective, **regularisers).fit(X, y, qid=QID)
     assert model.score(X_TEST, y_test, qid=QID_TEST) > 0.88
     shuffled = np.random.default_rng(0).permutation(len(y_test))
     assert model.score(X_TEST[shuffled], y_test[shuffled], qid=QID_TEST[shuffled]) > 0.88
