@@ -60,6 +60,13 @@ def test_it_learns(objective):
     assert model.score(X_TEST[shuffled], y_test[shuffled], qid=QID_TEST[shuffled]) > 0.88
 
 
+def test_a_warning_if_there_is_no_split_since_a_query_counts_little():
+    words = r"cover of min_child_weight=1, but that of all rows is [\d.]+; lower min_child_weight"
+    few = QID < 6
+    with pytest.warns(UserWarning, match=words):
+        ranker(objective="rank:yeti").fit(X[few], Y[few], qid=QID[few])
+
+
 @pytest.mark.parametrize("objective", ["rank:ndcg", "rank:xendcg", "rank:yeti"])
 def test_queries_in_any_order_and_form(objective):
     """What decides is which rows belong together, and their order within a query."""
