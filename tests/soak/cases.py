@@ -308,6 +308,9 @@ PARAMETERS: dict[str, Callable[[Random, int], Any]] = {
     "lambdarank_unbiased": _one_of(True),
     "lambdarank_bias_norm": _one_of(0.0, 2.0),
     "ndcg_exp_gain": _one_of(False),
+    "yeti_mode": _one_of("classic", "mrr"),
+    "yeti_permutations": _one_of(1),
+    "yeti_decay": _one_of(0.0, 0.5),
 }
 # Not drawn: what is printed. `n_estimators` and `objective` are drawn with the case.
 NOT_DRAWN = {"verbose", "n_estimators", "objective"}

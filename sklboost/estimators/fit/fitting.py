@@ -82,6 +82,7 @@ def train(task: FitTask) -> dict[str, Any]:
             len(task.rows.y),
             (float(model.nodes.cover.max()), float(least)),
             parameters.min_child_samples or 0,
+            has_own_cover=task.loss.can_repeat,
         )
     trained = trained_model_of(task, model)
     is_refitted = model is not stopped

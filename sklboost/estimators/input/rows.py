@@ -204,11 +204,20 @@ def warn_of_no_split(
     n_rows: int,
     cover: tuple[float, float],  # of all rows, and what both children of a split must have
     min_child_samples: int,
+    *,
+    has_own_cover: bool,  # whether the cover of a row does not depend on others, such as its query
 ) -> None:
-    """Warn if no tree has a split only because the weights of the rows are small."""
+    """Warn if no tree has a split only because the weights of the rows, or covers, are small."""
+    of_all, least = cover
+    if not has_own_cover and of_all < 2 * least:
+        warn_user(
+            f"no tree has a split: both children need a cover of min_child_weight={least:g}, but "
+            f"that of all rows is {of_all:g}; lower min_child_weight"
+        )
+        return
     if len(weight) == 0:
         return
-    total, (of_all, least) = float(weight.sum()), cover
+    total = float(weight.sum())
     if total < 2 * min_child_samples <= n_rows:
         warn_user(
             f"no tree has a split: min_child_samples={min_child_samples} counts each row by its "

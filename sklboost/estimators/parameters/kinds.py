@@ -16,6 +16,7 @@ from sklboost.estimators.parameters.rules import (
     FLAG,
     Rule,
     integer,
+    is_finite,
     number,
     one_of,
     parameter,
@@ -46,14 +47,16 @@ class RankerParameters(OwnLossParameters):
         default=None,
         rule=Rule(
             "str",
-            "None or a name: 'rank:ndcg', 'rank:map', 'rank:pairwise' or 'rank:xendcg'",
+            "None or a name: 'rank:ndcg', 'rank:map', 'rank:pairwise', 'rank:xendcg' or "
+            "'rank:yeti'",
             lambda value: value is None or isinstance(value, str),
         ),
         text="""
         The loss, by XGBoost's name or LightGBM's. None, as "rank:ndcg": pairs of documents,
         weighted by how much the NDCG changes if they change places. "rank:map": the same for the
         average precision. "rank:pairwise": all pairs have the same weight. "rank:xendcg": the cross
-        entropy of whole lists.
+        entropy of whole lists. "rank:yeti": neighbours in random orders, weighted as `yeti_mode`
+        says.
         """,
     )
     lambdarank_pair_method: str = parameter(
@@ -108,6 +111,30 @@ class RankerParameters(OwnLossParameters):
         text="""
         Whether a document of relevance l is worth 2^l - 1, and l is a whole number from 0 to 31.
         False: it is worth l.
+        """,
+    )
+    yeti_mode: str = parameter(
+        default="ndcg",
+        rule=one_of("ndcg", "map", "mrr", "classic"),
+        text="""
+        What ``"rank:yeti"`` weighs pairs of neighbours by: what exchanging them changes in this
+        metric, or "classic": the difference of their relevances, times `yeti_decay` for each
+        position above the pair. With "topk", pairs begin with the first
+        `lambdarank_num_pair_per_sample` documents of each order, and there are no others.
+        """,
+    )
+    yeti_permutations: int = parameter(
+        default=5,
+        rule=integer(1),
+        text='For "rank:yeti": how many random orders of each query are drawn in a round.',
+    )
+    yeti_decay: float = parameter(
+        default=0.85,
+        rule=Rule(
+            "float", "a number >= 0 and < 1", lambda value: is_finite(value) and 0 <= value < 1
+        ),
+        text="""
+        For ``yeti_mode="classic"``: how likely a user looks at the next document of a list.
         """,
     )
 
