@@ -193,7 +193,7 @@ def draw_order(key, inverses, limit, numbers, found):
         bits = np.float64(mix_bits(np.uint64(place) ^ key))
         times[place] = -log((bits + 0.5) * _INVERSE_2_TO_32) * inverses[place]
     n_early = 0
-    while n_early < len(order):
+    while n_early < len(order) and limit < np.inf:  # scores that are NaN never come
         n_early = 0
         for place in range(n_documents):
             early[n_early], places[n_early] = times[place], place
