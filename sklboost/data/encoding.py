@@ -413,7 +413,10 @@ def encode(
     if column.kind != encoding.kind and column.is_empty():
         return Column(np.full(adapter.n_rows, np.nan)), None
     if encoding.unit.startswith("timedelta64") and column.kind != "time":
-        durations = as_durations(column)
+        try:
+            durations = as_durations(column)
+        except ValueError as error:
+            raise ValueError(f"{adapter.label(i)}: {error}") from error
         if durations is None:
             raise ValueError(
                 f"{adapter.label(i)} held durations at fit, and {column.examples()[0]!r} and "
@@ -476,7 +479,7 @@ def _as_numpy_time(value: Any) -> Any:
         return value
     time = np.asarray(getattr(value, "asm8", time))  # pandas has nanoseconds, Python has not
     fine = time.astype(finest)
-    return fine[()] if fine == time else value
+    return fine[()] if fine.astype(time.dtype) == time else value  # NumPy wraps around
 
 
 def _own_codes(values: np.ndarray, encoding: Encoding) -> np.ndarray:

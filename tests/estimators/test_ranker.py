@@ -314,7 +314,7 @@ def test_errors_of_fit(change, words):
     [
         (dict(objective="reg:squarederror"), "is an objective for regression, not for rankings"),
         (dict(objective=lambda y, score: (score - y, y + 1.0)), "it must be None or a name: 'ra"),
-        (dict(objective="rank:mrr"), "is for rankings, but not among"),
+        (dict(objective="rank:mrr"), "is for rankings, but XGBRankerLite does not have it"),
         (dict(lambdarank_pair_method="all"), "it must be one of 'topk', 'mean'"),
         (dict(lambdarank_num_pair_per_sample=0), "it must be None or an integer >= 1"),
         (dict(lambdarank_bias_norm=-1), "it must be a finite number >= 0"),

@@ -192,6 +192,9 @@ def test_times_of_a_category_come_without_its_dtype():
     for objects in (days.tolist(), days.dt.to_pydatetime().tolist()):  # of pandas and of Python
         column = pd.Series(objects, dtype=object)
         assert_array_equal(model.predict(pd.DataFrame({"day": column})), model.predict(X))
+    of_old = pd.DataFrame({"day": pd.Series([dt.datetime(1, 1, 1)], dtype=object)})
+    with pytest.warns(UserWarning, match=r"the first is datetime.datetime\(1, 1, 1"):
+        model.predict(of_old)  # not in reach of nanoseconds
     with pytest.raises(ValueError, match="'day' held categories at fit and holds numbers"):
         model.predict(pd.DataFrame({"day": range(3)}))
 
