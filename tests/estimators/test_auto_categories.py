@@ -307,7 +307,7 @@ def test_durations_as_objects_are_those_of_the_dtype():
     with pytest.raises(ValueError, match=r"column 'a' held durations at fit, and datetime\.date"):
         model.predict(pd.DataFrame({"a": DAYS}))
     mixed = [dt.timedelta(days=200_000), pd.Timedelta("5ns")]
-    with pytest.raises(ValueError, match="column 'a': .*days=200000.* is too long to be counted"):
+    with pytest.raises(ValueError, match=r"column 'a': .*days=200000.* is too long"):
         model.predict(pd.DataFrame({"a": pd.Series(mixed, dtype=object)}))
     with pytest.raises(ValueError, match="column 'a' held durations at fit and holds text"):
         model.predict(pd.DataFrame({"a": CITIES}))
