@@ -109,13 +109,23 @@ def _is_in_doubt(value: Any) -> bool:
 
 
 def as_durations(column: ColumnAdapter) -> NumpyColumn | None:
-    """Read a column of Python's objects, a value at least, if all are durations; else None."""
+    """Read a column of Python's objects, a value at least, if all are durations; else None.
+
+    ValueError if no unit holds all of them.
+    """
     if not all(isinstance(value, timedelta | np.timedelta64) for value in column.examples()):
         return None
     codes, values = column.categories()
     # of pandas' own, which may have nanoseconds
     spans = [v.to_numpy() if hasattr(v, "to_numpy") else np.timedelta64(v) for v in values.tolist()]
-    known = np.append(np.array(spans), np.timedelta64("NaT"))[codes]  # -1 is the last one
+    in_finest = np.array(spans)
+    for span, of_finest in zip(spans, in_finest, strict=True):
+        if of_finest.astype(span.dtype) != span:
+            unit = np.datetime_data(in_finest.dtype)[0]
+            raise ValueError(
+                f"{span.item()!r} is too long to be counted in {unit!r}, as others are"
+            )
+    known = np.append(in_finest, np.timedelta64("NaT"))[codes]  # -1 is the last one
     return NumpyColumn(known, codes < 0, column.dtype_name)
 
 

@@ -383,7 +383,7 @@ def _as_numpy_time(value: datetime | timedelta) -> Any:
     # pandas has nanoseconds, Python has not
     time = np.asarray(getattr(value, "asm8", np.array(value, "M8" if is_time else "m8")))
     fine = time.astype("M8[ns]" if is_time else "m8[ns]")
-    return fine[()] if fine == time else value
+    return fine[()] if fine.astype(time.dtype) == time else value  # NumPy wraps around
 
 
 def _in_order(categories: list[Any]) -> list[Any]:
@@ -429,7 +429,10 @@ def encode(
     if column.kind != encoding.kind and column.is_empty():
         return Column(np.full(adapter.n_rows, np.nan)), None
     if encoding.unit.startswith("timedelta64") and column.kind != "time":
-        durations = as_durations(column)
+        try:
+            durations = as_durations(column)
+        except ValueError as error:
+            raise ValueError(f"{adapter.label(i)}: {error}") from error
         if durations is None:
             raise ValueError(
                 f"{adapter.label(i)} held durations at fit, and {column.examples()[0]!r} and "

@@ -33,7 +33,7 @@ def read_bytes(source: Any, library: str = "") -> tuple[bytes, str]:
     """
     if isinstance(source, bytes | bytearray | memoryview):
         return bytes(source), "the model file"
-    if isinstance(source, str) and ("\n" in source or source.lstrip().startswith("{")):
+    if isinstance(source, str) and ("\n" in source or source.startswith('{"')):
         raise ValueError(
             f"{source[:20]!r}... is the text of a model, not a path: pass it as bytes, "
             f"text.encode(){_remedy(source.encode())}"

@@ -195,6 +195,9 @@ def test_times_of_a_category_come_without_its_dtype():
         of_objects = XGBRegressorLite(n_estimators=3, categorical_features=["day"])
         of_objects.fit(pd.DataFrame({"day": column}), [1.0, 9.0, 5.0] * 20)
         assert_array_equal(of_objects.predict(X), model.predict(X))
+    of_old = pd.DataFrame({"day": pd.Series([dt.datetime(1, 1, 1)], dtype=object)})
+    with pytest.warns(UserWarning, match=r"the first is datetime.datetime\(1, 1, 1"):
+        model.predict(of_old)  # not in reach of nanoseconds
     with pytest.raises(ValueError, match="'day' held categories at fit and holds numbers"):
         model.predict(pd.DataFrame({"day": range(3)}))
 

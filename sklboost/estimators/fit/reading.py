@@ -139,10 +139,8 @@ def read_task(
     if is_continuing or parameters.warm_start:
         continued, name, is_warm_start = _model_to_continue(estimator, arguments)
     clock = Clock()
-    copied = {id(callback) for callback in estimator._copied}
-    if copied.intersection(map(id, estimator.callbacks or ())):
-        own = [callback for callback in estimator.callbacks if id(callback) in copied]
-        listeners = [*listeners, CopiedCallbacks(own)]
+    if estimator._copied and (copied := estimator._copied_callbacks()):
+        listeners = [*listeners, CopiedCallbacks(copied)]
 
     with np.errstate(all="ignore"):  # values may be infinite
         encodings = None

@@ -786,7 +786,7 @@ class Parameters:
 
     _given = tuple[str, ...]()  # those that were set, also to their defaults, which presets leave
     _is_clone = False  # whether scikit-learn's clone made the estimator
-    _copied = tuple[Any, ...]()  # its callbacks that clone made; users may set others later
+    _copied = tuple[Any, ...]()  # callbacks that clone made; users may set others later
 
     def __init_subclass__(cls, **arguments: Any):
         super().__init_subclass__(**arguments)
@@ -841,6 +841,11 @@ class Parameters:
         if isinstance(cloned.callbacks, Sequence):
             cloned._copied = tuple(cloned.callbacks)
         return cloned
+
+    def _copied_callbacks(self) -> tuple[Any, ...]:
+        """Return which of its callbacks clone made."""
+        own = self.callbacks if isinstance(self.callbacks, Sequence) else ()
+        return tuple(one for one in own if any(one is copied for copied in self._copied))
 
 
 OF_CLASSIFIERS = "it is a parameter of classifiers"

@@ -81,7 +81,8 @@ def allocate_scratch(
     n_categories: int = 0,
 ) -> WalkScratch:
     """Allocate what a walk through these blocks of rows needs, with categories below a number."""
-    n_set_words = _LINE_WORDS * (n_categories // (WORD * _LINE_WORDS) + 1)
+    # a word more than the categories have, in whole lines
+    n_set_words = _LINE_WORDS * (-(-n_categories // WORD) // _LINE_WORDS + 1)
     return WalkScratch(
         columns=columns,
         missing=missing,
