@@ -405,7 +405,9 @@ def _make_state(
         columns=allocate_column_sample(task.rules, len(task.matrix.places), n_threads, copy),
         bins=bins,
         roots=allocate_shared_roots(task.matrix, n_threads, task.n_outputs if may_share else 1),
-        renewal=allocate_renewal(task.loss.renewal, n_samples, capacity, n_threads, arrays),
+        renewal=allocate_renewal(
+            *(task.loss.renewal, n_samples, capacity, n_threads, arrays), workspace.machines.size
+        ),
     )
 
 

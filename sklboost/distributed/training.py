@@ -242,12 +242,8 @@ class WorkerRounds:
             )
             self._rounds = Rounds(team, task, (work.n_at_once, work.n_at_once))
         params: TreeParams = work.settings["params"]
-        self._exchange.grow_in(
-            workspace=self._rounds.workspace,
-            derivatives=self._rounds.state.derivatives,
-            counts=self._rounds.state.rows.counts,
-            has_noise=bool(matrix.n_categories.any()) and params.cat_smooth > 0.0,
-        )
+        has_noise = bool(matrix.n_categories.any()) and params.cat_smooth > 0.0
+        self._exchange.grow_in(self._rounds.workspace, self._rounds.state, has_noise)
 
     def run(self, start: int, stop: int, params: TreeParams) -> Trees | None:
         """Do the rounds ``[start, stop)``; the worker of rank 0 returns the new trees."""

@@ -65,6 +65,9 @@ MODELS = {
     "two classes": XGBClassifierLite(
         n_estimators=4, class_weight="balanced", calibrated_prior=True
     ),
+    "quantiles": XGBRegressorLite(
+        n_estimators=3, objective="reg:quantileerror", quantile_alpha=[0.1, 0.5]
+    ),
 }
 
 
@@ -164,7 +167,6 @@ class OfUser(Loss):
 REFUSED = {
     "booster='dart'": XGBRegressorLite(booster="dart"),
     "linear_tree=True": XGBRegressorLite(linear_tree=True),
-    "reg:absoluteerror": XGBRegressorLite(objective="reg:absoluteerror"),
     "OfUser": XGBRegressorLite(objective=OfUser()),
     "preset='auto'": XGBRegressorLite(preset="auto"),
     "rank:ndcg": XGBRankerLite(),

@@ -136,6 +136,31 @@ def test_categories(monkeypatch, weighted, strategy):
     np.testing.assert_array_equal(one.predict_proba(X), other.predict_proba(X))
 
 
+RENEWED = {
+    "median": dict(objective="reg:absoluteerror", subsample=0.7),
+    "quantiles": dict(objective="reg:quantileerror", quantile_alpha=[0.1, 0.5, 0.9]),
+    "quantiles of vectors": dict(
+        objective="reg:quantileerror", quantile_alpha=[0.25, 0.75], **VECTORS
+    ),
+    "percentages": dict(objective="reg:mape"),
+    "many leaves": dict(objective="reg:absoluteerror", max_depth=0, max_leaves=300),
+}
+
+
+@pytest.mark.parametrize("n_machines", [2, 3, 5])
+@pytest.mark.parametrize("name", RENEWED)
+def test_leaves_that_are_quantiles_of_the_rows_of_all_machines(monkeypatch, name, n_machines):
+    X, y = make_rows()
+    y = y.round(2 if name == "median" else 6) + 50  # many residuals are equal
+    weight = None
+    if name in ("quantiles", "many leaves"):  # sums of such weights depend on their order
+        weight = np.random.default_rng(0).choice([0.1, 0.2, 0.3, 1e-9, 1e3], N_ROWS)
+    model = XGBRegressorLite(n_estimators=3, random_state=0, **RENEWED[name])
+    group = ThreadGroup(n_machines, 2 if n_machines == 2 else 1)
+    one, other, _ = fit_both(monkeypatch, model, X, y, group, sample_weight=weight)
+    assert_same_model(one, other)
+
+
 def test_there_is_room_for_some_of_the_parallel_trees_of_a_round(monkeypatch):
     arguments = dict(categories=[1], X_val=X[:500], y_val=Y[:500])
     monkeypatch.setattr("sklboost.boosting.rounds._NODES_PER_CALL", 300)

@@ -341,11 +341,9 @@ def _check_cluster_parameters(parameters: Parameters) -> None:
 
 
 def _check_cluster_loss(loss: Loss) -> None:
-    """Raise ValueError for a loss whose derivatives, or leaves, need all rows in one place."""
+    """Raise ValueError for a loss whose derivatives need all rows in one place."""
     what = ""
-    if len(loss.renewal) > 0:
-        what = "its leaves are quantiles of the residuals of all their rows"
-    elif type(loss).prepare is not Loss.prepare:
+    if type(loss).prepare is not Loss.prepare:
         what = "the derivatives of a row depend on other rows"
     elif loss.block is None or loss.row_derivatives is not None:
         what = "it is not one of this package"
