@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any, NamedTuple
 
+import cloudpickle
 import numpy as np
 
 from sklboost.boosting.rounds import Rounds, allocate_grown, plan_calls
@@ -27,7 +28,8 @@ from sklboost.distributed.worker_group import LostWorkersError, WorkerGroup
 from sklboost.engine.model import Trees
 from sklboost.engine.parallel import ThreadTeam
 from sklboost.engine.structs import BinCuts, TrainingBins, TreeParams
-from sklboost.tree.core.machines import BLOCK_ROWS
+from sklboost.objectives.custom import AllRows, FaultyRowError
+from sklboost.tree.core.machines import BLOCK_ROWS, row_numbers
 from sklboost.tree.core.quantization import WeightScale, scale_of_weights
 from sklboost.tree.predict.assembly import assemble_model
 from sklboost.tree.predict.prediction import add_trees
@@ -159,7 +161,7 @@ class ClusterRounds:
         )
         # an array, since the group sends large arrays by themselves, and cuts of wide data are
         # large
-        pickled_work = np.frombuffer(pickle.dumps(work), dtype=np.uint8)
+        pickled_work = np.frombuffer(cloudpickle.dumps(work), dtype=np.uint8)
         arguments = {}
         for worker, (blocks, *pieces) in placed.items():
             rows = rows_of(blocks, n_samples)
@@ -221,11 +223,9 @@ class WorkerRounds:
             columns = np.empty(bins.shape[::-1], dtype=bins.dtype)
             team.run(fill_columns, bins, columns)
             matrix = lay_out_cells(bins, read_only(columns), cuts, work.binning.has_missing)
-            if len(work.trees.n_pruned) > 0:
-                model = assemble_model(work.trees, np.zeros(n_outputs), len(columns))
-                binned = BinnedMatrix(bins, work.binning)
-                add_trees(team, model, binned, (0, model.n_trees), raw_score)
             self._exchange = Exchange(peers, matrix, blocks, work.n_samples)
+            self._numbers = row_numbers(self._exchange.machines, len(bins))
+            rows = AllRows(self._numbers, work.n_samples, self._exchange.largest)
             task = BoostingTask(
                 X=bins,
                 matrix=matrix,
@@ -237,10 +237,14 @@ class WorkerRounds:
                 base_score=np.zeros(n_outputs),  # not read: the client makes the model
                 trees_before=no_trees(),
                 dropout=None,
-                part=Part(self._exchange.machines, work.weight_scale),
+                part=Part(self._exchange.machines, work.weight_scale, rows),
                 **work.settings,
             )
             self._rounds = Rounds(team, task, (work.n_at_once, work.n_at_once))
+            if len(work.trees.n_pruned) > 0:
+                model = assemble_model(work.trees, np.zeros(n_outputs), len(columns))
+                binned = BinnedMatrix(bins, work.binning)
+                add_trees(team, model, binned, (0, model.n_trees), raw_score)
         params: TreeParams = work.settings["params"]
         has_noise = bool(matrix.n_categories.any()) and params.cat_smooth > 0.0
         self._exchange.grow_in(self._rounds.workspace, self._rounds.state, has_noise)
@@ -248,10 +252,14 @@ class WorkerRounds:
     def run(self, start: int, stop: int, params: TreeParams) -> Trees | None:
         """Do the rounds ``[start, stop)``; the worker of rank 0 returns the new trees."""
         grown = []
-        with self._team:
-            for trees in self._rounds.grow(start, stop, params):
-                self._exchange.raise_error()
-                grown.append(trees)
+        try:
+            with self._team:
+                for trees in self._rounds.grow(start, stop, params):
+                    self._exchange.raise_error()
+                    grown.append(trees)
+        except FaultyRowError as fault:
+            fault.row = int(self._numbers[fault.row])  # among the rows of all
+            raise
         return join_trees(grown) if self._peers.rank == 0 else None
 
     def raw_scores(self) -> np.ndarray:

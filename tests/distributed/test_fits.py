@@ -161,13 +161,43 @@ def test_a_fitted_estimator_has_nothing_of_the_cluster(cluster):
 
 class OfUser(Loss):
     def gradients(self, y, raw_score):
-        return raw_score - y, np.ones_like(y)
+        gradient = raw_score - y
+        gradient[y == Y[9_000]] = np.inf
+        return gradient, np.ones_like(y)
+
+
+def of_all_rows(y_true, y_pred):
+    return y_pred - y_true.mean(), np.ones_like(y_true)
+
+
+def without_hessians(y_true, y_pred):
+    return y_pred - y_true, np.zeros_like(y_true)
+
+
+FAULTS = {
+    "OfUser: the gradient for row 9000 of X in round 0 is inf": OfUser(),
+    "without_hessians: all hessians are 0": without_hessians,
+    "of_all_rows: the gradient of row .* of a worker.* by itself": of_all_rows,
+}
+
+
+@pytest.mark.parametrize("message", FAULTS)
+def test_derivatives_that_no_tree_can_be_grown_on(cluster, message):
+    with pytest.raises(ValueError, match=message):
+        XGBRegressorLite(objective=FAULTS[message]).fit(chunked(X), chunked(Y))
+
+
+class NotOfRows(Loss):
+    can_repeat = False
+
+    def gradients(self, y, raw_score):
+        return raw_score - y.mean(), np.ones_like(y)
 
 
 REFUSED = {
     "booster='dart'": XGBRegressorLite(booster="dart"),
     "linear_tree=True": XGBRegressorLite(linear_tree=True),
-    "OfUser": XGBRegressorLite(objective=OfUser()),
+    "NotOfRows": XGBRegressorLite(objective=NotOfRows()),
     "preset='auto'": XGBRegressorLite(preset="auto"),
     "rank:ndcg": XGBRankerLite(),
 }
