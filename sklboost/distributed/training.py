@@ -104,7 +104,7 @@ class ClusterRounds:
     def raw_score(self) -> np.ndarray:
         """Return the raw scores of the rows, shape (n_outputs, n_samples)."""
         parts = self._call("raw_scores")  # first: workers that it starts may have other rows
-        raw_score = np.empty_like(self._task.raw_score)
+        raw_score = np.empty(self._task.raw_score.shape)
         for blocks, part in zip(self._blocks, parts, strict=True):
             raw_score[:, rows_of(blocks, raw_score.shape[1])] = part
         return raw_score
@@ -149,6 +149,7 @@ class ClusterRounds:
         """Divide the rows among the workers that there are, and start the rounds of each."""
         task, workers = self._task, self._group.workers()
         n_samples = task.y.shape[1]
+        every = (task.y, task.weight, task.sample_weight, task.raw_score)
         placed = self._bins.place(list(workers))
         names = ("loss", "params", "rules", "seed", "sampling_seed", "keep_pruned")
         work = Work(
@@ -164,11 +165,7 @@ class ClusterRounds:
         pickled_work = np.frombuffer(cloudpickle.dumps(work), dtype=np.uint8)
         arguments = {}
         for worker, (blocks, *pieces) in placed.items():
-            rows = rows_of(blocks, n_samples)
-            arrays = tuple(
-                values.take(rows, axis=-1) if values.size > 0 else values  # no weights: all are 1
-                for values in (task.y, task.weight, task.sample_weight, task.raw_score)
-            )
+            arrays = tuple(values_of_blocks(values, blocks) for values in every)
             arguments[worker] = (pickled_work, workers[worker], arrays, blocks, *pieces)
         self._group.start(WorkerRounds, arguments)
         self.n_threads = sum(workers[worker] for worker in placed)
@@ -179,6 +176,16 @@ def rows_of(blocks: np.ndarray, n_samples: int) -> np.ndarray:
     """Return the numbers of the rows in some blocks."""
     rows = (blocks[:, np.newaxis] * BLOCK_ROWS + np.arange(BLOCK_ROWS)).ravel()
     return rows[rows < n_samples]
+
+
+def values_of_blocks(values: np.ndarray, blocks: np.ndarray) -> np.ndarray:
+    """Return the values of the rows in some blocks; of one row if all have the same memory."""
+    if values.size == 0:  # weights that are all 1
+        return values
+    if values.strides[-1] == 0:
+        return values[..., :1]
+    starts = (blocks * BLOCK_ROWS).tolist()  # slices: numbers of rows take more than the values
+    return np.concatenate([values[..., i : i + BLOCK_ROWS] for i in starts], axis=-1)
 
 
 # --- on a worker ----------------------------------------------------------------------------------
@@ -199,8 +206,8 @@ class WorkerRounds:
     """The rounds on one worker; each method is called on all workers at the same time.
 
     `pickled_work` is a pickled :class:`Work`; `arrays` are y, weight, sample_weight and raw_score
-    of the rows, as in ``BoostingTask``; blocks and pieces are as :meth:`ClusterBins.place` returns
-    them.
+    of the rows, as in ``BoostingTask``; raw_score may be of one row, for all. Blocks and pieces are
+    as :meth:`ClusterBins.place` returns them.
     """
 
     def __init__(
@@ -215,8 +222,9 @@ class WorkerRounds:
         work: Work = pickle.loads(pickled_work.data)
         bins = assemble(*pieces)
         # copies: the arrays that came are read-only, and kernels know these as writable
-        y, weight, sample_weight, raw_score = (np.array(values) for values in arrays)
-        cuts, n_outputs = work.binning.cuts, len(raw_score)
+        y, weight, sample_weight, start = (np.array(values) for values in arrays)
+        cuts, n_outputs = work.binning.cuts, len(start)
+        raw_score = np.array(np.broadcast_to(start, (n_outputs, len(bins))), order="C")
         self._peers, self._raw_score = peers, raw_score
         with ThreadTeam(n_threads) as team:
             self._team = team

@@ -16,6 +16,7 @@ from sklboost import (
     XGBRankerLite,
     XGBRegressorLite,
 )
+from sklboost.distributed.worker_group import WorkerGroup
 from tests.distributed.machines import assert_same_model
 
 N_ROWS = 13_000  # four blocks, the last one shorter
@@ -128,6 +129,25 @@ def test_margins(cluster):
     one = model.fit(X, Y, base_margin=margin)
     other = clone(model).fit(chunked(X), chunked(Y), base_margin=chunked(margin))
     assert_same_model(one, other)
+
+
+def test_raw_scores_that_all_rows_begin_with_are_not_sent(cluster, monkeypatch):
+    sent, begun = [], WorkerGroup.start
+
+    def start(group, make, arguments):
+        for _, _, arrays, *_ in arguments.values():
+            sent.append([array.nbytes for array in arrays])
+        begun(group, make, arguments)
+
+    monkeypatch.setattr(WorkerGroup, "start", start)
+    y = (np.arange(N_ROWS) % 7).astype(np.int64)
+    one = XGBClassifierLite(n_estimators=1).fit(X, y)
+    other = XGBClassifierLite(n_estimators=1).fit(chunked(X), chunked(y))
+    assert_same_model(one, other)
+    targets, weights, sample_weights, raw_scores = zip(*sent, strict=True)
+    assert sum(targets) == N_ROWS  # a byte for each
+    assert set(weights) == set(sample_weights) == {0}
+    assert set(raw_scores) == {8 * 7}
 
 
 class Rates(TrainingCallback):
