@@ -126,9 +126,10 @@ class Exchange:
         They are whole numbers, so the order does not matter.
         """
         selection = self._selection
-        sums = selection.sums[: selection.count[0]].reshape(-1)
+        sums = selection.sums[: selection.n_leaves[0]].reshape(-1)
         parts = [part.view(np.uint8) for part in np.array_split(sums, self._peers.size)]
-        own = sum(part.view(np.float64) for part in self._peers.all_to_all(parts))
+        of_all = [part.view(np.float64) for part in self._peers.all_to_all(parts)]
+        own = np.sum(of_all, axis=0)
         sums[:] = np.concatenate([part.view(np.float64) for part in self._from_all(own)])
 
     def _add_histograms(self) -> None:

@@ -104,9 +104,10 @@ class ClusterRounds:
     def raw_score(self) -> np.ndarray:
         """Return the raw scores of the rows, shape (n_outputs, n_samples)."""
         parts = self._call("raw_scores")  # first: workers that it starts may have other rows
-        raw_score = np.empty(self._task.raw_score.shape)
+        n_outputs, n_samples = self._task.raw_score.shape
+        raw_score = np.empty((n_outputs, n_samples))
         for blocks, part in zip(self._blocks, parts, strict=True):
-            raw_score[:, rows_of(blocks, raw_score.shape[1])] = part
+            raw_score[:, rows_of(blocks, n_samples)] = part
         return raw_score
 
     def close(self) -> None:

@@ -135,7 +135,7 @@ class Selection(NamedTuple):
     """
 
     leaves: np.ndarray  # int64, shape (n_at_once,): whose quantiles are being found
-    count: np.ndarray  # int64, shape (1,): how many of these
+    n_leaves: np.ndarray  # int64, shape (1,): how many of these
     # float64, shape (n_at_once, 2): what the weights are to come to, less that of smaller values
     wanted: np.ndarray
     keys: np.ndarray  # uint64, shape (n_at_once, 2): the first digits of the values' keys
@@ -184,7 +184,7 @@ def allocate_renewal(
         keys=values.view(np.uint64),
         selection=Selection(
             leaves=np.empty(n_at_once, dtype=np.int64),
-            count=np.zeros(1, dtype=np.int64),
+            n_leaves=np.zeros(1, dtype=np.int64),
             wanted=np.empty((n_at_once, 2)),
             keys=np.empty((n_at_once, 2), dtype=np.uint64),
             sums=np.empty((n_at_once, 2, _N_DIGITS)),
@@ -343,18 +343,18 @@ def select_together(team, output, renewal, ends, params, workspace):
                 reset_tasks(team)
             barrier(team)
             shift = _DIGIT_BITS * np.uint64(_N_PASSES - 1 - pass_)
-            index = next_task(team, _SELECT_COUNTER, selection.count[0])
-            while index < selection.count[0]:
+            index = next_task(team, _SELECT_COUNTER, selection.n_leaves[0])
+            while index < selection.n_leaves[0]:
                 leaf = selection.leaves[index]
                 add_digits(renewal, (ends[leaf], ends[leaf + 1]), index, pass_ == 0, shift)
-                index = next_task(team, _SELECT_COUNTER, selection.count[0])
+                index = next_task(team, _SELECT_COUNTER, selection.n_leaves[0])
             barrier(team)
             exchange_together(team, workspace.machines, QUANTILES)
             if team.rank == 0:
                 choose_digits(selection, renewal.alpha[output], pass_ == 0)
             barrier(team)
         if team.rank == 0:
-            for index in range(selection.count[0]):
+            for index in range(selection.n_leaves[0]):
                 if selection.wanted[index, 0] > 0.0:  # else no machine has a row of it
                     lower, upper = selection.keys[index, 0], selection.keys[index, 1]
                     step = 0.5 * value_of(lower) + 0.5 * value_of(upper)
@@ -374,7 +374,7 @@ def list_leaves(tree, first, selection):
                 selection.leaves[count] = node
                 count += 1
             number += 1
-    selection.count[0] = count
+    selection.n_leaves[0] = count
 
 
 @kernel
@@ -399,7 +399,7 @@ def add_digits(renewal, rows, index, is_first, shift):
 @kernel
 def choose_digits(selection, alpha, is_first):
     """Put the next digits behind the keys of all leaves, by the sums of all machines."""
-    for index in range(selection.count[0]):
+    for index in range(selection.n_leaves[0]):
         sums, wanted, keys = selection.sums[index], selection.wanted[index], selection.keys[index]
         if is_first:
             weight, n_rows = total_of(sums[0], 0, _N_DIGITS), total_of(sums[1], 0, _N_DIGITS)
