@@ -19,7 +19,9 @@ from sklboost.objectives.custom import (
     FaultyRowError,
     ask_derivatives,
     check_hessians,
+    check_is_of_rows,
     explain_fault,
+    rows_of_one_machine,
     sample_units,
 )
 from sklboost.objectives.loss import (
@@ -281,7 +283,6 @@ class Rounds:
         self.traffic: dict[str, tuple[int, int]] = {}
         self._task = task = task._replace(y=np.ascontiguousarray(np.atleast_2d(task.y)))
         self._raw: RawMatrix | None = None
-        self._has_units = False  # of the derivatives of a user's function of rows
         self._fill = task.loss.prepare(team, task.y, task.weight, task.sampling_seed)
         if task.params.linear_tree == 1 and not isinstance(task.X, BinnedMatrix):
             self._raw = raw_matrix(value_array(task.X))
@@ -304,6 +305,8 @@ class Rounds:
         self.grown = allocate_grown(calls, task.n_tree_outputs, calls.n_trees)
         n_kept = calls.n_trees if task.keep_pruned else 0
         self._unpruned = allocate_grown(calls, task.n_tree_outputs, n_kept)
+        if task.loss.block is None or task.loss.row_derivatives is not None:
+            self._prepare_users_loss()
 
     def grow(self, start: int, stop: int, params: TreeParams) -> Iterator[Trees]:
         """Do the rounds ``[start, stop)``, at most `n_at_once`; yield a copy of each call's trees.
@@ -340,21 +343,31 @@ class Rounds:
         """Return the raw scores of the rows, shape (n_outputs, n_samples)."""
         return self._task.raw_score
 
+    def _prepare_users_loss(self) -> None:
+        """Choose the units of a user's function of rows; check that a function of arrays is one."""
+        task, state = self._task, self.state
+        n_samples = task.y.shape[1]
+        self._rows = rows_of_one_machine(n_samples) if task.part is None else task.part.rows
+        given = (task.loss, task.y, state.raw_score)
+        if task.loss.row_derivatives is not None:
+            units = state.derivatives.units
+            sample_units(*given, units, self._rows)
+            state.loss.parameters[:] = 1.0 / units.T.ravel()
+        elif task.part is not None and task.loss.block is None:
+            check_is_of_rows(*given, task.weight, self._rows)
+
     def _derive(self, round_: int) -> None:
         """Fill the derivatives of the next round if no block of the loss does."""
         task, state, units = self._task, self.state, self.state.derivatives.units
         derivatives = (state.derivatives.gradient, state.derivatives.hessian)
         if state.loss.is_compiled == 1:
             if task.loss.row_derivatives is not None:  # a user's
-                check_hessians(task.loss, task.y, state.raw_score)
-                if not self._has_units:
-                    sample_units(task.loss, task.y, state.raw_score, units)
-                    state.loss.parameters[:] = 1.0 / units.T.ravel()
-                    self._has_units = True
+                check_hessians(task.loss, task.y, state.raw_score, self._rows)
         elif self._fill is not None:
             self._fill(round_, state.raw_score, *derivatives)
         else:
-            ask_derivatives(task.loss, task.y, state.raw_score, task.weight, derivatives, units)
+            of_rows = (task.y, state.raw_score, task.weight, derivatives, units)
+            ask_derivatives(task.loss, *of_rows, self._rows)
 
     def _fit_lines(
         self, raw: RawMatrix, trees: Trees, parallel_tree: int, params: TreeParams
@@ -400,7 +413,9 @@ def _make_state(
         columns=allocate_column_sample(task.rules, len(task.matrix.places), n_threads, copy),
         bins=bins,
         roots=allocate_shared_roots(task.matrix, n_threads, task.n_outputs if may_share else 1),
-        renewal=allocate_renewal(task.loss.renewal, n_samples, capacity, n_threads, arrays),
+        renewal=allocate_renewal(
+            *(task.loss.renewal, n_samples, capacity, n_threads, arrays), workspace.machines.size
+        ),
     )
 
 

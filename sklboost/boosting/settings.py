@@ -13,6 +13,7 @@ import numpy as np
 from sklboost.data.features import Features
 from sklboost.engine.model import Trees
 from sklboost.engine.structs import BinCuts, FeatureRules, TrainingBins, TreeParams
+from sklboost.objectives.custom import AllRows
 from sklboost.objectives.loss import Loss
 from sklboost.tree.core.machines import Machines
 from sklboost.tree.core.quantization import WeightScale
@@ -41,6 +42,7 @@ class Part(NamedTuple):
 
     machines: Machines
     weight_scale: WeightScale  # of the rows of all machines
+    rows: AllRows  # of the machine
 
 
 class BoostingTask(NamedTuple):

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any, NamedTuple
 
+import cloudpickle
 import numpy as np
 
 from sklboost.boosting.rounds import Rounds, allocate_grown, plan_calls
@@ -27,7 +28,8 @@ from sklboost.distributed.worker_group import LostWorkersError, WorkerGroup
 from sklboost.engine.model import Trees
 from sklboost.engine.parallel import ThreadTeam
 from sklboost.engine.structs import BinCuts, TrainingBins, TreeParams
-from sklboost.tree.core.machines import BLOCK_ROWS
+from sklboost.objectives.custom import AllRows, FaultyRowError
+from sklboost.tree.core.machines import BLOCK_ROWS, row_numbers
 from sklboost.tree.core.quantization import WeightScale, scale_of_weights
 from sklboost.tree.predict.assembly import assemble_model
 from sklboost.tree.predict.prediction import add_trees
@@ -102,9 +104,10 @@ class ClusterRounds:
     def raw_score(self) -> np.ndarray:
         """Return the raw scores of the rows, shape (n_outputs, n_samples)."""
         parts = self._call("raw_scores")  # first: workers that it starts may have other rows
-        raw_score = np.empty_like(self._task.raw_score)
+        n_outputs, n_samples = self._task.raw_score.shape
+        raw_score = np.empty((n_outputs, n_samples))
         for blocks, part in zip(self._blocks, parts, strict=True):
-            raw_score[:, rows_of(blocks, raw_score.shape[1])] = part
+            raw_score[:, rows_of(blocks, n_samples)] = part
         return raw_score
 
     def close(self) -> None:
@@ -147,6 +150,7 @@ class ClusterRounds:
         """Divide the rows among the workers that there are, and start the rounds of each."""
         task, workers = self._task, self._group.workers()
         n_samples = task.y.shape[1]
+        every = (task.y, task.weight, task.sample_weight, task.raw_score)
         placed = self._bins.place(list(workers))
         names = ("loss", "params", "rules", "seed", "sampling_seed", "keep_pruned")
         work = Work(
@@ -159,14 +163,10 @@ class ClusterRounds:
         )
         # an array, since the group sends large arrays by themselves, and cuts of wide data are
         # large
-        pickled_work = np.frombuffer(pickle.dumps(work), dtype=np.uint8)
+        pickled_work = np.frombuffer(cloudpickle.dumps(work), dtype=np.uint8)
         arguments = {}
         for worker, (blocks, *pieces) in placed.items():
-            rows = rows_of(blocks, n_samples)
-            arrays = tuple(
-                values.take(rows, axis=-1) if values.size > 0 else values  # no weights: all are 1
-                for values in (task.y, task.weight, task.sample_weight, task.raw_score)
-            )
+            arrays = tuple(values_of_blocks(values, blocks) for values in every)
             arguments[worker] = (pickled_work, workers[worker], arrays, blocks, *pieces)
         self._group.start(WorkerRounds, arguments)
         self.n_threads = sum(workers[worker] for worker in placed)
@@ -177,6 +177,16 @@ def rows_of(blocks: np.ndarray, n_samples: int) -> np.ndarray:
     """Return the numbers of the rows in some blocks."""
     rows = (blocks[:, np.newaxis] * BLOCK_ROWS + np.arange(BLOCK_ROWS)).ravel()
     return rows[rows < n_samples]
+
+
+def values_of_blocks(values: np.ndarray, blocks: np.ndarray) -> np.ndarray:
+    """Return the values of the rows in some blocks; of one row if all have the same memory."""
+    if values.size == 0:  # weights that are all 1
+        return values
+    if values.strides[-1] == 0:
+        return values[..., :1]
+    starts = (blocks * BLOCK_ROWS).tolist()  # slices: numbers of rows take more than the values
+    return np.concatenate([values[..., i : i + BLOCK_ROWS] for i in starts], axis=-1)
 
 
 # --- on a worker ----------------------------------------------------------------------------------
@@ -197,8 +207,8 @@ class WorkerRounds:
     """The rounds on one worker; each method is called on all workers at the same time.
 
     `pickled_work` is a pickled :class:`Work`; `arrays` are y, weight, sample_weight and raw_score
-    of the rows, as in ``BoostingTask``; blocks and pieces are as :meth:`ClusterBins.place` returns
-    them.
+    of the rows, as in ``BoostingTask``; raw_score may be of one row, for all. Blocks and pieces are
+    as :meth:`ClusterBins.place` returns them.
     """
 
     def __init__(
@@ -213,19 +223,18 @@ class WorkerRounds:
         work: Work = pickle.loads(pickled_work.data)
         bins = assemble(*pieces)
         # copies: the arrays that came are read-only, and kernels know these as writable
-        y, weight, sample_weight, raw_score = (np.array(values) for values in arrays)
-        cuts, n_outputs = work.binning.cuts, len(raw_score)
+        y, weight, sample_weight, start = (np.array(values) for values in arrays)
+        cuts, n_outputs = work.binning.cuts, len(start)
+        raw_score = np.array(np.broadcast_to(start, (n_outputs, len(bins))), order="C")
         self._peers, self._raw_score = peers, raw_score
         with ThreadTeam(n_threads) as team:
             self._team = team
             columns = np.empty(bins.shape[::-1], dtype=bins.dtype)
             team.run(fill_columns, bins, columns)
             matrix = lay_out_cells(bins, read_only(columns), cuts, work.binning.has_missing)
-            if len(work.trees.n_pruned) > 0:
-                model = assemble_model(work.trees, np.zeros(n_outputs), len(columns))
-                binned = BinnedMatrix(bins, work.binning)
-                add_trees(team, model, binned, (0, model.n_trees), raw_score)
             self._exchange = Exchange(peers, matrix, blocks, work.n_samples)
+            self._numbers = row_numbers(self._exchange.machines, len(bins))
+            rows = AllRows(self._numbers, work.n_samples, self._exchange.largest)
             task = BoostingTask(
                 X=bins,
                 matrix=matrix,
@@ -237,25 +246,29 @@ class WorkerRounds:
                 base_score=np.zeros(n_outputs),  # not read: the client makes the model
                 trees_before=no_trees(),
                 dropout=None,
-                part=Part(self._exchange.machines, work.weight_scale),
+                part=Part(self._exchange.machines, work.weight_scale, rows),
                 **work.settings,
             )
             self._rounds = Rounds(team, task, (work.n_at_once, work.n_at_once))
+            if len(work.trees.n_pruned) > 0:
+                model = assemble_model(work.trees, np.zeros(n_outputs), len(columns))
+                binned = BinnedMatrix(bins, work.binning)
+                add_trees(team, model, binned, (0, model.n_trees), raw_score)
         params: TreeParams = work.settings["params"]
-        self._exchange.grow_in(
-            workspace=self._rounds.workspace,
-            derivatives=self._rounds.state.derivatives,
-            counts=self._rounds.state.rows.counts,
-            has_noise=bool(matrix.n_categories.any()) and params.cat_smooth > 0.0,
-        )
+        has_noise = bool(matrix.n_categories.any()) and params.cat_smooth > 0.0
+        self._exchange.grow_in(self._rounds.workspace, self._rounds.state, has_noise)
 
     def run(self, start: int, stop: int, params: TreeParams) -> Trees | None:
         """Do the rounds ``[start, stop)``; the worker of rank 0 returns the new trees."""
         grown = []
-        with self._team:
-            for trees in self._rounds.grow(start, stop, params):
-                self._exchange.raise_error()
-                grown.append(trees)
+        try:
+            with self._team:
+                for trees in self._rounds.grow(start, stop, params):
+                    self._exchange.raise_error()
+                    grown.append(trees)
+        except FaultyRowError as fault:
+            fault.row = int(self._numbers[fault.row])  # among the rows of all
+            raise
         return join_trees(grown) if self._peers.rank == 0 else None
 
     def raw_scores(self) -> np.ndarray:

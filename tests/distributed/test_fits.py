@@ -16,6 +16,7 @@ from sklboost import (
     XGBRankerLite,
     XGBRegressorLite,
 )
+from sklboost.distributed.worker_group import WorkerGroup
 from tests.distributed.machines import assert_same_model
 
 N_ROWS = 13_000  # four blocks, the last one shorter
@@ -64,6 +65,9 @@ MODELS = {
     ),
     "two classes": XGBClassifierLite(
         n_estimators=4, class_weight="balanced", calibrated_prior=True
+    ),
+    "quantiles": XGBRegressorLite(
+        n_estimators=3, objective="reg:quantileerror", quantile_alpha=[0.1, 0.5]
     ),
 }
 
@@ -127,6 +131,25 @@ def test_margins(cluster):
     assert_same_model(one, other)
 
 
+def test_raw_scores_that_all_rows_begin_with_are_not_sent(cluster, monkeypatch):
+    sent, begun = [], WorkerGroup.start
+
+    def start(group, make, arguments):
+        for _, _, arrays, *_ in arguments.values():
+            sent.append([array.nbytes for array in arrays])
+        begun(group, make, arguments)
+
+    monkeypatch.setattr(WorkerGroup, "start", start)
+    y = (np.arange(N_ROWS) % 7).astype(np.int64)
+    one = XGBClassifierLite(n_estimators=1).fit(X, y)
+    other = XGBClassifierLite(n_estimators=1).fit(chunked(X), chunked(y))
+    assert_same_model(one, other)
+    targets, weights, sample_weights, raw_scores = zip(*sent, strict=True)
+    assert sum(targets) == N_ROWS  # a byte for each
+    assert set(weights) == set(sample_weights) == {0}
+    assert set(raw_scores) == {8 * 7}
+
+
 class Rates(TrainingCallback):
     """Lowers the learning rate, and stops after four rounds."""
 
@@ -158,14 +181,43 @@ def test_a_fitted_estimator_has_nothing_of_the_cluster(cluster):
 
 class OfUser(Loss):
     def gradients(self, y, raw_score):
-        return raw_score - y, np.ones_like(y)
+        gradient = raw_score - y
+        gradient[y == Y[9_000]] = np.inf
+        return gradient, np.ones_like(y)
+
+
+def of_all_rows(y_true, y_pred):
+    return y_pred - y_true.mean(), np.ones_like(y_true)
+
+
+def without_hessians(y_true, y_pred):
+    return y_pred - y_true, np.zeros_like(y_true)
+
+
+FAULTS = {
+    "OfUser: the gradient for row 9000 of X in round 0 is inf": OfUser(),
+    "without_hessians: all hessians are 0": without_hessians,
+    "of_all_rows: the gradient of row .* of a worker.* by itself": of_all_rows,
+}
+
+
+@pytest.mark.parametrize("message", FAULTS)
+def test_derivatives_that_no_tree_can_be_grown_on(cluster, message):
+    with pytest.raises(ValueError, match=message):
+        XGBRegressorLite(objective=FAULTS[message]).fit(chunked(X), chunked(Y))
+
+
+class NotOfRows(Loss):
+    can_repeat = False
+
+    def gradients(self, y, raw_score):
+        return raw_score - y.mean(), np.ones_like(y)
 
 
 REFUSED = {
     "booster='dart'": XGBRegressorLite(booster="dart"),
     "linear_tree=True": XGBRegressorLite(linear_tree=True),
-    "reg:absoluteerror": XGBRegressorLite(objective="reg:absoluteerror"),
-    "OfUser": XGBRegressorLite(objective=OfUser()),
+    "NotOfRows": XGBRegressorLite(objective=NotOfRows()),
     "preset='auto'": XGBRegressorLite(preset="auto"),
     "rank:ndcg": XGBRankerLite(),
 }

@@ -247,7 +247,11 @@ def make_training(
 ) -> Training:
     """Return what does the rounds of a schedule on the rows of a task."""
     rows, loss, parameters, continued = task.rows, task.loss, task.parameters, task.continued
-    raw_score = _raw_scores(rows, base_score, continued)
+    if isinstance(rows.X, RemoteFeatures) and continued is None and len(rows.margin) == 0:
+        # the same of all rows, which are elsewhere: memory for one
+        raw_score = np.broadcast_to(base_score[:, np.newaxis], (loss.n_outputs, len(rows.y)))
+    else:
+        raw_score = _raw_scores(rows, base_score, continued)
     first_score = rows.margin.T
     if continued is not None:
         # rounds of the same loss belong to one training, which started from the margins

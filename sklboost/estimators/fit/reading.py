@@ -337,16 +337,10 @@ def _check_cluster_parameters(parameters: Parameters) -> None:
 
 
 def _check_cluster_loss(loss: Loss) -> None:
-    """Raise ValueError for a loss whose derivatives, or leaves, need all rows in one place."""
-    what = ""
-    if len(loss.renewal) > 0:
-        what = "its leaves are quantiles of the residuals of all their rows"
-    elif type(loss).prepare is not Loss.prepare:
-        what = "the derivatives of a row depend on other rows"
-    elif loss.block is None or loss.row_derivatives is not None:
-        what = "it is not one of this package"
-    if what:
-        raise _refusal(f"objective={loss.name!r}, where {what},", "choose another one")
+    """Raise ValueError for a loss whose derivatives need all rows in one place."""
+    if type(loss).prepare is not Loss.prepare or not loss.can_repeat:
+        what = f"objective={loss.name!r}, where the derivatives of a row depend on other rows,"
+        raise _refusal(what, "choose another one")
 
 
 def _refusal(what: str, remedy: str) -> ValueError:

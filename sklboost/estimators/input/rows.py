@@ -482,7 +482,9 @@ def training_rows(
     else:
         encodings_of_fit = None
         if isinstance(X, FrameAdapter):
-            learnt_from = is_used * weight if len(weight) > 0 else is_used.astype(np.float64)
+            learnt_from = np.broadcast_to(1.0, len(y))  # which takes no memory
+            if len(weight) > 0 or not is_used.all():
+                learnt_from = is_used * (weight if len(weight) > 0 else 1.0)
             X, encodings_of_fit = learn_table(X, settings, learnt_from, encodings)
         features = FittedFeatures(
             settings.caller, X.shape[1], names, encodings_of_fit, None, settings.missing

@@ -1,6 +1,6 @@
 """Machines that grow one tree together, each with some of the rows.
 
-Every machine does the same steps on its rows. At three places of a tree, its *stages*, one member
+Every machine does the same steps on its rows. At a few places of a tree, its *stages*, one member
 of the team calls a function by its address, which adds up or compares what all machines have.
 Sums are integers, or added in the order of fixed blocks of rows, so the tree has the same bits
 whatever rows each machine has. A fit on one machine calls nothing.
@@ -22,6 +22,7 @@ TOTALS = np.int64(0)  # sums of the derivatives of each block, for their scales
 HISTOGRAMS = np.int64(1)  # cells of the nodes that were built
 SPLITS = np.int64(2)  # best splits of the nodes that were searched
 MAGNITUDES = np.int64(3)  # counts of the magnitudes of rows, by which they are drawn
+QUANTILES = np.int64(4)  # weights of the residuals in each leaf, by a digit
 
 
 class Machines(NamedTuple):

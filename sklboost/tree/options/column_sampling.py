@@ -10,7 +10,7 @@ from sklboost.engine.compiling import inlined, kernel, late
 from sklboost.engine.elementary import hash_key, log, mix_bits
 from sklboost.engine.parallel import barrier, share
 from sklboost.engine.structs import FeatureRules, TrainingBins, TreeParams
-from sklboost.tree.options.renewal import select_quantile
+from sklboost.tree.options.renewal import select_value
 from sklboost.tree.options.shared_columns import HistogramBins, join_columns, single_columns
 
 _ALL_GROUPS = np.uint64(0xFFFFFFFFFFFFFFFF)
@@ -136,7 +136,7 @@ def choose_by_weight(features, n_needed, key, weights, times):
     for position in range(n_drawable):
         feature = features[position]
         waiting[position] = waiting_time(feature, weights[feature], key)
-    last_time = select_quantile(waiting, ones, n_needed - 0.5)
+    last_time = select_value(waiting, ones, np.int64(0), 0.0, np.float64(n_needed))[0]
     n_chosen = 0
     for position in range(n_drawable):
         feature = features[position]

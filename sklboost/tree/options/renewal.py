@@ -1,4 +1,8 @@
-"""Leaf renewal: leaf values that are quantiles of residuals, where a hessian says nothing."""
+"""Leaf renewal: leaf values that are quantiles of residuals, where a hessian says nothing.
+
+Rows count with whole numbers, whose sums are exact in any order. One machine selects a leaf's
+quantile among its rows; several find it digit by digit, from sums of weights over all of them.
+"""
 
 from typing import NamedTuple
 
@@ -6,44 +10,70 @@ import numpy as np
 
 from sklboost.data.raw_values import IN_MEMORY, RowArrays
 from sklboost.engine.compiling import inlined, kernel, late
+from sklboost.engine.elementary import power_of_2_in
 from sklboost.engine.parallel import barrier, next_task, reset_tasks, share
+from sklboost.engine.sorting import key_of
+from sklboost.tree.core.frontier import ROOT
+from sklboost.tree.core.machines import QUANTILES, exchange_together
 from sklboost.tree.core.partition import add_values
 from sklboost.tree.core.pruning import set_values
 from sklboost.tree.options.constrained_weights import order_renewed_leaves
 
-# Of one addition of weights.
+# The weights of all rows come to so much, or up to twice that: float64 holds every such number.
+_WEIGHT_OF_ALL = 2.0**51
+# Relative, of an alpha and of its product with a weight.
 _PRECISION = 2.0**-52
 
 
-@kernel
-def select_quantile(values, weights, wanted):
-    """Return the smallest value up to which the weights come to more than `wanted`.
+@inlined
+def wanted_weights(alpha, weight, n_rows):
+    """Return the two weights that a quantile is found by, in values of `n_rows` rows.
 
-    Where they come to exactly that at some value, up to rounding, it is the mean of this value
-    and the next. So the quantile of alpha 1/2 is the median, and weight 2 is the value twice (as
-    NumPy's method "averaged_inverted_cdf"). There is at least one value, weights are positive, and
-    `wanted` is more than 0 and less than their sum. Both arrays are put in another order.
+    It is the mean of the smallest values up to which the weights come to the first, and to the
+    second. Where they come to ``alpha * weight`` at some value, these are that value and the next,
+    else they are one. So the quantile of alpha 1/2 is the median, and weight 2 is the value twice
+    (as NumPy's method "averaged_inverted_cdf"). Weights are whole numbers of which each may be
+    rounded by 1/2.
     """
-    start, stop = 0, len(values)
-    below = 0.0  # weight of all values before `start`
-    rounding = _PRECISION * len(values) * wanted
+    wanted = alpha * weight
+    rounding = _PRECISION * wanted + 0.5 * n_rows
+    first = max(1.0, np.ceil(wanted - rounding))
+    return first, min(weight, np.floor(wanted + rounding) + 1.0)
+
+
+@kernel
+def select_quantile(values, weights, alpha, weight):
+    """Return the quantile of some values, whose weights are whole numbers > 0 and sum to `weight`.
+
+    Both arrays are put in another order.
+    """
+    first, second = wanted_weights(alpha, weight, len(values))
+    lower, above, up_to_lower = select_value(values, weights, np.int64(0), 0.0, first)
+    if second <= up_to_lower:
+        return lower
+    return 0.5 * lower + 0.5 * select_value(values, weights, above, up_to_lower, second)[0]
+
+
+@kernel
+def select_value(values, weights, start, below, wanted):
+    """Return the smallest value up to which the weights come to `wanted`, more than `below`.
+
+    The values before `start` are smaller than those from there on, and weigh `below`. Behind the
+    value: where larger ones begin now, and what the weights come to up to there.
+    """
+    stop = len(values)
     while True:
         first, second, third = values[start], values[(start + stop) // 2], values[stop - 1]
         pivot = max(min(first, second), min(max(first, second), third))  # the middle one
         first_equal, first_above = divide_values(values, weights, start, stop, pivot)
         smaller = below + total_of(weights, start, first_equal)
-        if wanted < smaller - rounding and first_equal > start:
+        if wanted <= smaller:
             stop = first_equal
             continue
         up_to_pivot = smaller + total_of(weights, first_equal, first_above)
-        if wanted > up_to_pivot + rounding and first_above < stop:
-            start, below = first_above, up_to_pivot
-            continue
-        if abs(wanted - smaller) <= rounding:
-            return 0.5 * pivot + 0.5 * nearest(values, pivot, -1.0)
-        if abs(wanted - up_to_pivot) <= rounding:
-            return 0.5 * pivot + 0.5 * nearest(values, pivot, 1.0)
-        return pivot
+        if wanted <= up_to_pivot:
+            return pivot, first_above, up_to_pivot
+        start, below = first_above, up_to_pivot
 
 
 @kernel
@@ -76,20 +106,8 @@ def swap(values, first, second):
 
 
 @kernel
-def nearest(values, pivot, direction):
-    """Return the value next to `pivot`, above (direction 1) or below (-1); `pivot` if none is."""
-    best = pivot
-    for value in values:
-        if direction * (value - pivot) > 0.0 and (
-            best == pivot or direction * (best - value) > 0.0
-        ):
-            best = value
-    return best
-
-
-@kernel
 def total_of(weights, start, stop):
-    """Return the sum of the weights ``[start, stop)``, in their order."""
+    """Return the sum of the weights ``[start, stop)``."""
     total = 0.0
     for position in range(start, stop):
         total += weights[position]
@@ -97,6 +115,32 @@ def total_of(weights, start, stop):
 
 
 _SELECT_COUNTER = np.int64(1)
+
+# --- among several machines
+
+# Leaves whose quantiles are found together: what is exchanged takes little memory.
+_LEAVES_AT_ONCE = 128
+_DIGIT_BITS = np.uint64(8)
+_N_DIGITS = 256
+_LAST_DIGIT = np.uint64(_N_DIGITS - 1)
+_N_PASSES = 8  # of the digits of a float64
+_SIGN = np.uint64(1 << 63)
+_INFINITY, _NAN = (np.uint64(bits) for bits in np.array([np.inf, np.nan]).view(np.uint64))
+
+
+class Selection(NamedTuple):
+    """Quantiles that machines find together; all empty on one machine.
+
+    Each leaf has two, see :func:`wanted_weights`.
+    """
+
+    leaves: np.ndarray  # int64, shape (n_at_once,): whose quantiles are being found
+    n_leaves: np.ndarray  # int64, shape (1,): how many of these
+    # float64, shape (n_at_once, 2): what the weights are to come to, less that of smaller values
+    wanted: np.ndarray
+    keys: np.ndarray  # uint64, shape (n_at_once, 2): the first digits of the values' keys
+    # float64, shape (n_at_once, 2, 256): weights of the rows with these first digits, by the next
+    sums: np.ndarray
 
 
 class Renewal(NamedTuple):
@@ -114,6 +158,8 @@ class Renewal(NamedTuple):
     # float64, shape (n_samples,): residuals and weights in the order of leaves
     values: np.ndarray
     weights: np.ndarray
+    keys: np.ndarray  # uint64: the same memory as `values`
+    selection: Selection
 
 
 def allocate_renewal(
@@ -122,16 +168,27 @@ def allocate_renewal(
     capacity: int,
     n_threads: int,
     arrays: RowArrays = IN_MEMORY,
+    n_machines: int = 1,
 ) -> Renewal:
     """Allocate the renewal of trees of at most `capacity` nodes; empty without any `alphas`."""
     n_rows = n_samples if len(alphas) else 0
+    n_at_once = min(capacity, _LEAVES_AT_ONCE) if n_rows and n_machines > 1 else 0
+    values = arrays.empty((n_rows,))
     return Renewal(
         residual=arrays.empty((len(alphas), n_rows)),
         alpha=alphas,
         leaf=arrays.empty((1, n_rows)),
         counts=np.empty((n_threads, capacity + 1 if n_rows else 0), dtype=np.int64),
-        values=arrays.empty((n_rows,)),
+        values=values,
         weights=arrays.empty((n_rows,)),
+        keys=values.view(np.uint64),
+        selection=Selection(
+            leaves=np.empty(n_at_once, dtype=np.int64),
+            n_leaves=np.zeros(1, dtype=np.int64),
+            wanted=np.empty((n_at_once, 2)),
+            keys=np.empty((n_at_once, 2), dtype=np.uint64),
+            sums=np.empty((n_at_once, 2, _N_DIGITS)),
+        ),
     )
 
 
@@ -156,6 +213,8 @@ def renewal_of(renewal, first, stop):
         renewal.counts,
         renewal.values,
         renewal.weights,
+        renewal.keys,
+        renewal.selection,
     )
 
 
@@ -193,24 +252,37 @@ def renew_output(team, matrix, derivatives, output, renewal, params, workspace):
         reset_tasks(team)
         begin_stretches(renewal.counts, n_nodes)
     barrier(team)
-    arrange_rows(derivatives, output, renewal, (start, stop), renewal.counts[team.rank])
+    # the root's rows come to its hessian but for rounding, however they are divided
+    hessian = tree.outputs[ROOT, output].hessian
+    unit = power_of_2_in(_WEIGHT_OF_ALL / hessian) if hessian > 0.0 else 1.0
+    arrange_rows(derivatives, output, unit, renewal, (start, stop), renewal.counts[team.rank])
     barrier(team)
     # each place in `counts` has moved on to the end of its stretch
     ends = renewal.counts[team.size - 1]
+    if workspace.machines.size > 1:
+        select_together(team, output, renewal, ends, params, workspace)
+        return
     leaf = next_task(team, _SELECT_COUNTER, n_nodes)
     while leaf < n_nodes:
         first, last = ends[leaf], ends[leaf + 1]
         values, weights = renewal.values[first:last], renewal.weights[first:last]
-        total = total_of(weights, 0, len(weights))
-        if total > 0.0:
-            step = select_quantile(values, weights, renewal.alpha[output] * total)
-            step = min(max(step, -params.max_delta_step), params.max_delta_step)
-            tree.outputs[leaf, output].weight = step
+        if first < last:
+            weight = total_of(weights, 0, len(weights))
+            step = select_quantile(values, weights, renewal.alpha[output], weight)
+            renew_leaf(leaf, output, step, params, tree)
         leaf = next_task(team, _SELECT_COUNTER, n_nodes)
     barrier(team)
     if team.rank == 0:
         reset_tasks(team)
     barrier(team)
+
+
+@inlined
+def renew_leaf(leaf, output, step, params, tree):
+    """Set the weight of an output of a leaf."""
+    # 0.0 in the place of -0.0, which equals it, so that either may be found
+    step = min(max(step + 0.0, -params.max_delta_step), params.max_delta_step)
+    tree.outputs[leaf, output].weight = step
 
 
 @kernel
@@ -235,10 +307,14 @@ def begin_stretches(counts, n_nodes):
 
 
 @kernel
-def arrange_rows(derivatives, output, renewal, rows, places):
-    """Copy residuals and weights of the rows ``[start, stop)`` to the stretches of their leaves."""
+def arrange_rows(derivatives, output, unit, renewal, rows, places):
+    """Copy residuals and weights of the rows ``[start, stop)`` to the stretches of their leaves.
+
+    Weights times `unit` are rounded to whole numbers, 1 or more.
+    """
     hessian, weight = derivatives.hessian[output], derivatives.weight
     residual, leaf_of_row = renewal.residual[output], renewal.leaf[0]
+    factor = derivatives.units[output, 1] * derivatives.weight_scale * unit
     for row in range(rows[0], rows[1]):
         leaf = np.int64(leaf_of_row[row])
         place = places[leaf]
@@ -247,4 +323,99 @@ def arrange_rows(derivatives, output, renewal, rows, places):
         if len(weight) > 0:
             row_weight *= weight[row]
         renewal.values[place] = residual[row]
-        renewal.weights[place] = row_weight
+        renewal.weights[place] = max(1.0, np.rint(row_weight * factor))
+
+
+@late()
+def select_together(team, output, renewal, ends, params, workspace):
+    """Renew the leaf weights of one output from the rows of all machines.
+
+    A value's key, a whole number in the order of floats, is found from its first digit on: each
+    machine adds up the weights of its rows by the next digit, and the sums of all tell which it is.
+    """
+    tree, selection = workspace.tree, renewal.selection
+    n_at_once = len(selection.leaves)
+    for first in range(0, tree.counts[0].n_leaves, n_at_once):
+        if team.rank == 0:
+            list_leaves(tree, first, selection)
+        for pass_ in range(_N_PASSES):
+            if team.rank == 0:
+                reset_tasks(team)
+            barrier(team)
+            shift = _DIGIT_BITS * np.uint64(_N_PASSES - 1 - pass_)
+            index = next_task(team, _SELECT_COUNTER, selection.n_leaves[0])
+            while index < selection.n_leaves[0]:
+                leaf = selection.leaves[index]
+                add_digits(renewal, (ends[leaf], ends[leaf + 1]), index, pass_ == 0, shift)
+                index = next_task(team, _SELECT_COUNTER, selection.n_leaves[0])
+            barrier(team)
+            exchange_together(team, workspace.machines, QUANTILES)
+            if team.rank == 0:
+                choose_digits(selection, renewal.alpha[output], pass_ == 0)
+            barrier(team)
+        if team.rank == 0:
+            for index in range(selection.n_leaves[0]):
+                if selection.wanted[index, 0] > 0.0:  # else no machine has a row of it
+                    lower, upper = selection.keys[index, 0], selection.keys[index, 1]
+                    step = 0.5 * value_of(lower) + 0.5 * value_of(upper)
+                    renew_leaf(selection.leaves[index], output, step, params, tree)
+    if team.rank == 0:
+        reset_tasks(team)
+    barrier(team)
+
+
+@kernel
+def list_leaves(tree, first, selection):
+    """List leaves of the pruned tree, from the one of number `first` on, while there is room."""
+    number, count = np.int64(0), np.int64(0)
+    for node in range(tree.counts[0].n_nodes):
+        if tree.growth[node].final == node and tree.nodes[node].left < 0:
+            if first <= number < first + len(selection.leaves):
+                selection.leaves[count] = node
+                count += 1
+            number += 1
+    selection.n_leaves[0] = count
+
+
+@kernel
+def add_digits(renewal, rows, index, is_first, shift):
+    """Fill the sums of a leaf from the rows ``[start, stop)``, by their digit at `shift`.
+
+    At the first digit the second half of the sums counts rows.
+    """
+    sums, keys = renewal.selection.sums[index], renewal.selection.keys[index]
+    sums[:] = 0.0
+    for place in range(rows[0], rows[1]):
+        if is_first:
+            renewal.keys[place] = key_of(renewal.keys[place], _SIGN, _INFINITY, _NAN)
+        weight, key = renewal.weights[place], renewal.keys[place] >> shift
+        digit, known = key & _LAST_DIGIT, key >> _DIGIT_BITS
+        if is_first or known == keys[0]:
+            sums[0, digit] += weight
+        if is_first or known == keys[1]:
+            sums[1, digit] += 1.0 if is_first else weight
+
+
+@kernel
+def choose_digits(selection, alpha, is_first):
+    """Put the next digits behind the keys of all leaves, by the sums of all machines."""
+    for index in range(selection.n_leaves[0]):
+        sums, wanted, keys = selection.sums[index], selection.wanted[index], selection.keys[index]
+        if is_first:
+            weight, n_rows = total_of(sums[0], 0, _N_DIGITS), total_of(sums[1], 0, _N_DIGITS)
+            wanted[0], wanted[1] = wanted_weights(alpha, weight, n_rows)
+            keys[:] = np.uint64(0)
+            if weight == 0.0:
+                wanted[:] = 0.0
+        for side in range(2):
+            place, digit = 0 if is_first else side, np.int64(0)
+            while digit < _N_DIGITS - 1 and sums[place, digit] < wanted[side]:
+                wanted[side] -= sums[place, digit]
+                digit += 1
+            keys[side] = (keys[side] << _DIGIT_BITS) | np.uint64(digit)
+
+
+@inlined
+def value_of(key):
+    """Return the float of a key."""
+    return np.uint64(key ^ (_SIGN if key & _SIGN else ~np.uint64(0))).view(np.float64)
