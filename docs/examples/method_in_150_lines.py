@@ -55,10 +55,10 @@ plt.show()
 #   prediction - truth, the residual with the other sign;
 # - the **Hessian** h, how fast the slope changes. For the squared error it is 1 in every row.
 #
-# If a leaf adds the number w to the predictions of its rows, their loss changes by G w + (H + λ) w²
-# / 2, where G and H are the sums of g and h over the rows, and λ (``reg_lambda``) charges for large
-# outputs. The first of these two is where this parabola is lowest; the second is twice what the
-# loss falls there::
+# If a leaf adds the number w to the predictions of its rows, their loss changes by
+# G w + (H + λ) w² / 2, where G and H are the sums of g and h over the rows, and λ (``reg_lambda``)
+# charges for large outputs. The first of these two is where this parabola is lowest; the second is
+# twice what the loss falls there::
 #
 #     output     = -G / (H + λ)
 #     similarity = G² / (H + λ)

@@ -282,7 +282,7 @@ def plot_importance(
             "columns have names"
         )
     for name, limits in (("xlim", xlim), ("ylim", ylim)):
-        if limits is not None and not (isinstance(limits, tuple | list) and len(limits) == 2):
+        if limits is not None and np.shape(limits) != (2,):
             raise ValueError(f"{name}={limits!r}: it must be None or a pair of numbers")
     settings: dict[str, Any] = dict(
         max_num_features=max_num_features,

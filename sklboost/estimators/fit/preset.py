@@ -549,8 +549,8 @@ def _steps(task: FitTask, outcome: Outcome, n_scores: int) -> dict[str, Choice]:
     else:
         # how much smaller the steps are than in the trials; larger for want of time
         finer: float = next(finer for most, finer in _FINER_STEPS if n_scores <= most)
-        share = min(finer, in_time / n_rounds)
-        finer = int(share) if share >= 1.0 else max(share, _TRIAL_RATE / _LARGEST_RATE)
+        finer = min(finer, in_time / n_rounds)
+        finer = int(finer) if finer >= 1.0 else max(finer, _TRIAL_RATE / _LARGEST_RATE)
         if parameters.booster == "dart":
             finer = min(finer, 1.0)
         why = "smaller steps are better, but slower" if finer >= 1.0 else "for want of time"
