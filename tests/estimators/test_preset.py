@@ -478,6 +478,7 @@ def test_a_loss_that_is_infinite_is_no_verdict():
     assert set(model.chosen_params_) == {"subsample", "random_state"}
 
 
+@pytest.mark.filterwarnings("ignore:no tree has a split:UserWarning")  # of one event
 def test_parts_that_cannot_be_trained_on_or_judged_are_left_out():
     settings = {**QUICK, **ONE_STAGE}
     rain, one_event = np.zeros(60), np.arange(60) == 7

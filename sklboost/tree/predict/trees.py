@@ -363,6 +363,7 @@ def _reduce_model(model: Model) -> tuple[Callable[..., Any], tuple[Any, ...]]:
 
 
 def _reduce_trees(trees: Trees) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+    trees = first_trees(trees, len(trees.starts) - 1)  # those of a training have room for others
     document = encode_trees(trees)
     if _are_same(decode_trees(document), trees):
         return decode_trees, (document,)
