@@ -203,12 +203,19 @@ class Work(NamedTuple):
     trees: Trees  # finished ones; they are not in the raw scores that are sent
 
 
+def spread(values: np.ndarray, n_samples: int) -> np.ndarray:
+    """Return a copy of values that :func:`values_of_blocks` has made: one for each row, or none."""
+    # a copy: the arrays that came are read-only, and kernels know these as writable
+    n_values = n_samples if values.size > 0 else 0
+    return np.array(np.broadcast_to(values, (*values.shape[:-1], n_values)), order="C")
+
+
 class WorkerRounds:
     """The rounds on one worker; each method is called on all workers at the same time.
 
     `pickled_work` is a pickled :class:`Work`; `arrays` are y, weight, sample_weight and raw_score
-    of the rows, as in ``BoostingTask``; raw_score may be of one row, for all. Blocks and pieces are
-    as :meth:`ClusterBins.place` returns them.
+    of the rows, as in ``BoostingTask``; each may be of one row, for all. Blocks and pieces are as
+    :meth:`ClusterBins.place` returns them.
     """
 
     def __init__(
@@ -222,10 +229,8 @@ class WorkerRounds:
     ):
         work: Work = pickle.loads(pickled_work.data)
         bins = assemble(*pieces)
-        # copies: the arrays that came are read-only, and kernels know these as writable
-        y, weight, sample_weight, start = (np.array(values) for values in arrays)
-        cuts, n_outputs = work.binning.cuts, len(start)
-        raw_score = np.array(np.broadcast_to(start, (n_outputs, len(bins))), order="C")
+        y, weight, sample_weight, raw_score = (spread(values, len(bins)) for values in arrays)
+        cuts, n_outputs = work.binning.cuts, len(raw_score)
         self._peers, self._raw_score = peers, raw_score
         with ThreadTeam(n_threads) as team:
             self._team = team

@@ -15,6 +15,7 @@ from sklboost import (
     XGBClassifierLite,
     XGBRankerLite,
     XGBRegressorLite,
+    XGBSurvivalLite,
 )
 from sklboost.distributed.worker_group import WorkerGroup
 from tests.distributed.machines import assert_same_model
@@ -148,6 +149,23 @@ def test_raw_scores_that_all_rows_begin_with_are_not_sent(cluster, monkeypatch):
     assert sum(targets) == N_ROWS  # a byte for each
     assert set(weights) == set(sample_weights) == {0}
     assert set(raw_scores) == {8 * 7}
+
+
+def test_one_weight_that_all_rows_have_in_common(cluster):
+    weight = np.broadcast_to(2.0, N_ROWS)
+    one = XGBRegressorLite(n_estimators=2, min_child_samples=5).fit(X, Y, sample_weight=weight)
+    other = clone(one).fit(chunked(X), Y, sample_weight=weight)
+    assert_same_model(one, other)
+
+
+def test_accelerated_failure_times(cluster):
+    rng = np.random.default_rng(0)
+    lower = np.exp(Y)
+    bounds = np.column_stack([lower, np.where(rng.random(N_ROWS) < 0.3, np.inf, lower)])
+    one = XGBSurvivalLite(objective="survival:aft", n_estimators=3).fit(X, bounds)
+    other = clone(one).fit(chunked(X), chunked(bounds))
+    assert_same_model(one, other)
+    np.testing.assert_array_equal(one.predict(X), other.predict(X))
 
 
 class Rates(TrainingCallback):
