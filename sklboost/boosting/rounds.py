@@ -344,17 +344,16 @@ class Rounds:
         return self._task.raw_score
 
     def _prepare_users_loss(self) -> None:
-        """Choose the units of a user's function of rows; check that a function of arrays is one."""
+        """Choose the units of a user's function of rows, or the rounds that check one of arrays."""
         task, state = self._task, self.state
         n_samples = task.y.shape[1]
         self._rows = rows_of_one_machine(n_samples) if task.part is None else task.part.rows
-        given = (task.loss, task.y, state.raw_score)
+        # twice: at first all raw scores may be the same
+        self._n_checks = 0 if task.part is None else 2
         if task.loss.row_derivatives is not None:
             units = state.derivatives.units
-            sample_units(*given, units, self._rows)
+            sample_units(task.loss, task.y, state.raw_score, units, self._rows)
             state.loss.parameters[:] = 1.0 / units.T.ravel()
-        elif task.part is not None and task.loss.block is None:
-            check_is_of_rows(*given, task.weight, self._rows)
 
     def _derive(self, round_: int) -> None:
         """Fill the derivatives of the next round if no block of the loss does."""
@@ -366,8 +365,11 @@ class Rounds:
         elif self._fill is not None:
             self._fill(round_, state.raw_score, *derivatives)
         else:
-            of_rows = (task.y, state.raw_score, task.weight, derivatives, units)
-            ask_derivatives(task.loss, *of_rows, self._rows)
+            of_rows = (task.y, state.raw_score, task.weight)
+            if self._n_checks > 0:
+                check_is_of_rows(task.loss, *of_rows)
+                self._n_checks -= 1
+            ask_derivatives(task.loss, *of_rows, derivatives, units, self._rows)
 
     def _fit_lines(
         self, raw: RawMatrix, trees: Trees, parallel_tree: int, params: TreeParams

@@ -208,6 +208,10 @@ def of_all_rows(y_true, y_pred):
     return y_pred - y_true.mean(), np.ones_like(y_true)
 
 
+def of_all_scores(y_true, y_pred):
+    return y_pred - y_true + (y_pred - y_pred.mean()), np.ones_like(y_true)
+
+
 def without_hessians(y_true, y_pred):
     return y_pred - y_true, np.zeros_like(y_true)
 
@@ -215,7 +219,8 @@ def without_hessians(y_true, y_pred):
 FAULTS = {
     "OfUser: the gradient for row 9000 of X in round 0 is inf": OfUser(),
     "without_hessians: all hessians are 0": without_hessians,
-    "of_all_rows: the gradient of row .* of a worker.* by itself": of_all_rows,
+    "of_all_rows: the gradient for row .* of X in round 0 .* of a worker": of_all_rows,
+    "of_all_scores: the gradient for row .* of X in round 1 .* of a worker": of_all_scores,
 }
 
 
