@@ -241,15 +241,23 @@ REFUSED = {
     "booster='dart'": XGBRegressorLite(booster="dart"),
     "linear_tree=True": XGBRegressorLite(linear_tree=True),
     "NotOfRows": XGBRegressorLite(objective=NotOfRows()),
+    "NotOfRows'": XGBClassifierLite(objective=NotOfRows()),
     "preset='auto'": XGBRegressorLite(preset="auto"),
     "rank:ndcg": XGBRankerLite(),
+    "rank:yeti": XGBRankerLite(objective="yetirank"),
+    "survival:cox": XGBSurvivalLite(),
 }
 
 
+def unreadable(block):
+    raise AssertionError("a partition was read")
+
+
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_needs_all_rows_in_one_place_is_refused_by_name(cluster, name):
-    queries = dict(qid=np.arange(N_ROWS) // 10) if name == "rank:ndcg" else {}
+def test_what_needs_all_rows_in_one_place_is_refused_before_any_is_read(cluster, name):
+    queries = dict(qid=np.arange(N_ROWS) // 10) if name.startswith("rank") else {}
+    unread = chunked(X).map_blocks(unreadable, dtype=X.dtype, meta=X[:0])
     with pytest.raises(
         ValueError, match=name + ".* does not go with Dask collections yet.*compute"
     ):
-        clone(REFUSED[name]).fit(chunked(X), (Y > 0).astype(int), **queries)
+        clone(REFUSED[name]).fit(unread, (Y > 0).astype(int), **queries)
