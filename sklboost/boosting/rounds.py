@@ -1,10 +1,11 @@
 """Rounds of boosting: gradients of the loss, new trees, new raw scores."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from sklboost.boosting.evaluation import Evaluation, ValidationSet
 from sklboost.boosting.settings import BoostingTask
 from sklboost.data.binned_matrix import BinnedMatrix
 from sklboost.data.features import row_arrays_of, value_array
@@ -84,6 +85,9 @@ class TreeGrower(Protocol):
 
     def grow(self, start: int, stop: int, params: TreeParams) -> Iterator[Trees]:
         """Do the rounds ``[start, stop)``, at most `n_at_once`; yield copies of their trees."""
+
+    def add(self, make_trees: Callable[[], Trees]) -> None:
+        """Add trees to the raw scores of the rows; the function makes the same at each call."""
 
     def raw_score(self) -> np.ndarray:
         """Return the raw scores of the rows, shape (n_outputs, n_samples)."""
@@ -283,6 +287,7 @@ class Rounds:
         self.traffic: dict[str, tuple[int, int]] = {}
         self._task = task = task._replace(y=np.ascontiguousarray(np.atleast_2d(task.y)))
         self._raw: RawMatrix | None = None
+        self._added_to: Evaluation | None = None  # the rows, once trees were added to them
         self._fill = task.loss.prepare(team, task.y, task.weight, task.sampling_seed)
         if task.params.linear_tree == 1 and not isinstance(task.X, BinnedMatrix):
             self._raw = raw_matrix(value_array(task.X))
@@ -335,6 +340,16 @@ class Rounds:
         except FaultyRowError as fault:
             fault.round_ = int(state.loss.faulty_round[0])
             raise
+
+    def add(self, make_trees: Callable[[], Trees]) -> None:
+        """Add trees to the raw scores of the rows."""
+        if self._added_to is None:
+            # no metrics, so no targets
+            rows = ValidationSet("", self._task.X, np.empty(0), np.empty(0), self._task.raw_score)
+            self._added_to = Evaluation(self.team, self._task, [rows], [], self.grown)
+        trees = make_trees()
+        self._added_to.read_from(trees)
+        self._added_to.score(trees, 1)
 
     def close(self) -> None:
         """Free what is not memory of this process: nothing."""

@@ -67,6 +67,9 @@ MODELS = {
     "two classes": XGBClassifierLite(
         n_estimators=4, class_weight="balanced", calibrated_prior=True
     ),
+    "rounds that are dropped": XGBRegressorLite(
+        n_estimators=6, booster="dart", rate_drop=0.5, random_state=0
+    ),
     "quantiles": XGBRegressorLite(
         n_estimators=3, objective="reg:quantileerror", quantile_alpha=[0.1, 0.5]
     ),
@@ -238,7 +241,6 @@ class NotOfRows(Loss):
 
 
 REFUSED = {
-    "booster='dart'": XGBRegressorLite(booster="dart"),
     "linear_tree=True": XGBRegressorLite(linear_tree=True),
     "NotOfRows": XGBRegressorLite(objective=NotOfRows()),
     "NotOfRows'": XGBClassifierLite(objective=NotOfRows()),

@@ -330,7 +330,6 @@ def _check_cluster_parameters(parameters: Parameters, kind: type[Targets]) -> No
     """
     refused = {
         "linear_tree=True": parameters.linear_tree,
-        "booster='dart'": parameters.booster == "dart",
         f"preset={parameters.preset!r}": parameters.preset is not None,
     }
     for what, is_asked_for in refused.items():
