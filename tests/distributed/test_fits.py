@@ -1,6 +1,7 @@
 """Estimators that are fitted on the workers of a cluster are those of one process, bit for bit."""
 
 import pickle
+import tracemalloc
 
 import dask.array as da
 import dask.dataframe as dd
@@ -169,6 +170,23 @@ def test_accelerated_failure_times(cluster):
     other = clone(one).fit(chunked(X), chunked(bounds))
     assert_same_model(one, other)
     np.testing.assert_array_equal(one.predict(X), other.predict(X))
+
+
+# targets, and weights, of 8 bytes a row each; classes of a byte; three times that at most
+@pytest.mark.slow
+@pytest.mark.parametrize(("is_weighted", "most"), [(True, 48), (False, 3)])
+def test_the_client_needs_no_more_memory_for_a_row_than_is_said(processes, is_weighted, most):
+    estimator = XGBRegressorLite if is_weighted else XGBClassifierLite
+    model, peaks = estimator(n_estimators=1, max_depth=2), []
+    with processes.as_current():
+        for n_rows in (200_000, 200_000, 800_000):  # the first imports
+            rows = da.random.default_rng(0).random((n_rows, 2), chunks=(50_000, 2))
+            y = 2 * rows[:, 0] if is_weighted else (rows[:, 0] > 0.5).astype(np.int64)
+            tracemalloc.start()
+            model.fit(rows, y, sample_weight=rows[:, 1] if is_weighted else None)
+            peaks.append(tracemalloc.get_traced_memory()[1])
+            tracemalloc.stop()
+    assert peaks[2] - peaks[1] < most * 600_000 + 500_000
 
 
 class Rates(TrainingCallback):
