@@ -1,10 +1,11 @@
 """Rounds of boosting: gradients of the loss, new trees, new raw scores."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from sklboost.boosting.evaluation import Evaluation, ValidationSet
 from sklboost.boosting.settings import BoostingTask
 from sklboost.data.binned_matrix import BinnedMatrix
 from sklboost.data.features import row_arrays_of, value_array
@@ -84,6 +85,9 @@ class TreeGrower(Protocol):
 
     def grow(self, start: int, stop: int, params: TreeParams) -> Iterator[Trees]:
         """Do the rounds ``[start, stop)``, at most `n_at_once`; yield copies of their trees."""
+
+    def add(self, make_trees: Callable[[], Trees]) -> None:
+        """Add trees to the raw scores of the rows; the function makes the same at each call."""
 
     def raw_score(self) -> np.ndarray:
         """Return the raw scores of the rows, shape (n_outputs, n_samples)."""
@@ -283,6 +287,7 @@ class Rounds:
         self.traffic: dict[str, tuple[int, int]] = {}
         self._task = task = task._replace(y=np.ascontiguousarray(np.atleast_2d(task.y)))
         self._raw: RawMatrix | None = None
+        self._added_to: Evaluation | None = None  # the rows, once trees were added to them
         self._fill = task.loss.prepare(team, task.y, task.weight, task.sampling_seed)
         if task.params.linear_tree == 1 and not isinstance(task.X, BinnedMatrix):
             self._raw = raw_matrix(value_array(task.X))
@@ -336,6 +341,16 @@ class Rounds:
             fault.round_ = int(state.loss.faulty_round[0])
             raise
 
+    def add(self, make_trees: Callable[[], Trees]) -> None:
+        """Add trees to the raw scores of the rows."""
+        if self._added_to is None:
+            # no metrics, so no targets
+            rows = ValidationSet("", self._task.X, np.empty(0), np.empty(0), self._task.raw_score)
+            self._added_to = Evaluation(self.team, self._task, [rows], [], self.grown)
+        trees = make_trees()
+        self._added_to.read_from(trees)
+        self._added_to.score(trees, 1)
+
     def close(self) -> None:
         """Free what is not memory of this process: nothing."""
 
@@ -344,17 +359,16 @@ class Rounds:
         return self._task.raw_score
 
     def _prepare_users_loss(self) -> None:
-        """Choose the units of a user's function of rows; check that a function of arrays is one."""
+        """Choose the units of a user's function of rows, or the rounds that check one of arrays."""
         task, state = self._task, self.state
         n_samples = task.y.shape[1]
         self._rows = rows_of_one_machine(n_samples) if task.part is None else task.part.rows
-        given = (task.loss, task.y, state.raw_score)
+        # twice: at first all raw scores may be the same
+        self._n_checks = 0 if task.part is None else 2
         if task.loss.row_derivatives is not None:
             units = state.derivatives.units
-            sample_units(*given, units, self._rows)
+            sample_units(task.loss, task.y, state.raw_score, units, self._rows)
             state.loss.parameters[:] = 1.0 / units.T.ravel()
-        elif task.part is not None and task.loss.block is None:
-            check_is_of_rows(*given, task.weight, self._rows)
 
     def _derive(self, round_: int) -> None:
         """Fill the derivatives of the next round if no block of the loss does."""
@@ -366,8 +380,11 @@ class Rounds:
         elif self._fill is not None:
             self._fill(round_, state.raw_score, *derivatives)
         else:
-            of_rows = (task.y, state.raw_score, task.weight, derivatives, units)
-            ask_derivatives(task.loss, *of_rows, self._rows)
+            of_rows = (task.y, state.raw_score, task.weight)
+            if self._n_checks > 0:
+                check_is_of_rows(task.loss, *of_rows)
+                self._n_checks -= 1
+            ask_derivatives(task.loss, *of_rows, derivatives, units, self._rows)
 
     def _fit_lines(
         self, raw: RawMatrix, trees: Trees, parallel_tree: int, params: TreeParams

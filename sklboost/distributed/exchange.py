@@ -22,6 +22,7 @@ from sklboost.tree.core.machines import (
     QUANTILES,
     SPLITS,
     TOTALS,
+    WEIGHTS,
     Machines,
 )
 from sklboost.tree.core.workspace import LEFT, OWN, SPLIT_DTYPE, Workspace
@@ -42,6 +43,7 @@ class Exchange:
             int(HISTOGRAMS): ("histograms", Exchange._add_histograms),
             int(SPLITS): ("splits", Exchange._choose_splits),
             int(MAGNITUDES): ("sampling", Exchange._add_counts),
+            int(WEIGHTS): ("quantiles", Exchange._find_largest_weights),
             int(QUANTILES): ("quantiles", Exchange._add_weights),
         }
         self._error: BaseException | None = None
@@ -119,6 +121,11 @@ class Exchange:
         own = self._counts.sum(axis=0)
         self._counts[0] = sum(part.view(np.int64) for part in self._from_all(own))
         self._counts[1:] = 0
+
+    def _find_largest_weights(self) -> None:
+        """Find the largest weight in each leaf over all machines."""
+        largest = self._selection.largest[: self._workspace.tree.counts[0].n_nodes]
+        largest[:] = np.max([part.view(np.float64) for part in self._from_all(largest)], axis=0)
 
     def _add_weights(self) -> None:
         """Add up the weights of residuals of all machines, each machine a part of the sums.

@@ -7,7 +7,7 @@ are lost, the client starts those that are left with the trees so far.
 """
 
 import pickle
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -81,7 +81,8 @@ class ClusterRounds:
         calls = plan_calls(task, (limits[1], limits[1]))
         self.n_at_once = calls.n_at_once
         self.grown = allocate_grown(calls, task.n_tree_outputs, calls.n_trees)
-        self._finished: list[Trees] = [no_trees()]
+        # make the trees that are in the raw scores of the rows, in the order in which they came
+        self._added: list[Callable[[], Trees]] = [no_trees]
         self._n_rounds = 0  # of these
         self.n_threads = 0
         self.traffic: dict[str, tuple[int, int]] = {}
@@ -94,12 +95,17 @@ class ClusterRounds:
         `grown` holds all of them, unless a round has very many parallel trees.
         """
         trees = self._call("run", start, stop, params)[0]
-        self._finished.append(trees)
+        self._added.append(lambda: trees)
         self._n_rounds = stop
         for first in range(0, len(trees.n_pruned), len(self.grown.n_pruned)):
             part = take_trees(trees, first, first + len(self.grown.n_pruned))
             write_trees(part, self.grown)
             yield part
+
+    def add(self, make_trees: Callable[[], Trees]) -> None:
+        """Add trees to the raw scores of the rows."""
+        self._call("add", make_trees())
+        self._added.append(make_trees)
 
     def raw_score(self) -> np.ndarray:
         """Return the raw scores of the rows, shape (n_outputs, n_samples)."""
@@ -159,7 +165,7 @@ class ClusterRounds:
             n_samples=n_samples,
             weight_scale=scale_of_weights(task.weight, n_samples),
             n_at_once=self.n_at_once,
-            trees=join_trees(self._finished),
+            trees=join_trees([make_trees() for make_trees in self._added]),
         )
         # an array, since the group sends large arrays by themselves, and cuts of wide data are
         # large
@@ -200,15 +206,22 @@ class Work(NamedTuple):
     n_samples: int  # rows of all workers
     weight_scale: WeightScale  # of all rows
     n_at_once: int  # rounds that may be done in one call
-    trees: Trees  # finished ones; they are not in the raw scores that are sent
+    trees: Trees  # to be added to the raw scores that are sent
+
+
+def spread(values: np.ndarray, n_samples: int) -> np.ndarray:
+    """Return a copy of values that :func:`values_of_blocks` has made: one for each row, or none."""
+    # a copy: the arrays that came are read-only, and kernels know these as writable
+    n_values = n_samples if values.size > 0 else 0
+    return np.array(np.broadcast_to(values, (*values.shape[:-1], n_values)), order="C")
 
 
 class WorkerRounds:
     """The rounds on one worker; each method is called on all workers at the same time.
 
     `pickled_work` is a pickled :class:`Work`; `arrays` are y, weight, sample_weight and raw_score
-    of the rows, as in ``BoostingTask``; raw_score may be of one row, for all. Blocks and pieces are
-    as :meth:`ClusterBins.place` returns them.
+    of the rows, as in ``BoostingTask``; each may be of one row, for all. Blocks and pieces are as
+    :meth:`ClusterBins.place` returns them.
     """
 
     def __init__(
@@ -222,10 +235,8 @@ class WorkerRounds:
     ):
         work: Work = pickle.loads(pickled_work.data)
         bins = assemble(*pieces)
-        # copies: the arrays that came are read-only, and kernels know these as writable
-        y, weight, sample_weight, start = (np.array(values) for values in arrays)
-        cuts, n_outputs = work.binning.cuts, len(start)
-        raw_score = np.array(np.broadcast_to(start, (n_outputs, len(bins))), order="C")
+        y, weight, sample_weight, raw_score = (spread(values, len(bins)) for values in arrays)
+        cuts, n_outputs = work.binning.cuts, len(raw_score)
         self._peers, self._raw_score = peers, raw_score
         with ThreadTeam(n_threads) as team:
             self._team = team
@@ -250,10 +261,8 @@ class WorkerRounds:
                 **work.settings,
             )
             self._rounds = Rounds(team, task, (work.n_at_once, work.n_at_once))
-            if len(work.trees.n_pruned) > 0:
-                model = assemble_model(work.trees, np.zeros(n_outputs), len(columns))
-                binned = BinnedMatrix(bins, work.binning)
-                add_trees(team, model, binned, (0, model.n_trees), raw_score)
+        self._binned = BinnedMatrix(bins, work.binning)
+        self.add(work.trees)
         params: TreeParams = work.settings["params"]
         has_noise = bool(matrix.n_categories.any()) and params.cat_smooth > 0.0
         self._exchange.grow_in(self._rounds.workspace, self._rounds.state, has_noise)
@@ -270,6 +279,14 @@ class WorkerRounds:
             fault.row = int(self._numbers[fault.row])  # among the rows of all
             raise
         return join_trees(grown) if self._peers.rank == 0 else None
+
+    def add(self, trees: Trees) -> None:
+        """Add trees to the raw scores of the rows."""
+        raw_score = self._raw_score
+        if len(trees.n_pruned) > 0:
+            model = assemble_model(trees, np.zeros(len(raw_score)), self._binned.shape[1])
+            with self._team:
+                add_trees(self._team, model, self._binned, (0, model.n_trees), raw_score)
 
     def raw_scores(self) -> np.ndarray:
         """Return the raw scores of the rows, shape (n_outputs, n_rows)."""

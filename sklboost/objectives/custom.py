@@ -385,10 +385,8 @@ def check_hessians(loss: Loss, y: np.ndarray, raw_score: np.ndarray, rows: AllRo
         raise ValueError(_no_hessians(loss))
 
 
-def check_is_of_rows(
-    loss: Loss, y: np.ndarray, raw_score: np.ndarray, weight: np.ndarray, rows: AllRows
-) -> None:
-    """Raise ValueError if the derivatives of half the rows are others without the other half.
+def check_is_of_rows(loss: Loss, y: np.ndarray, raw_score: np.ndarray, weight: np.ndarray) -> None:
+    """Raise FaultyRowError if the derivatives of half the rows are others without the other half.
 
     Where several machines have some of the rows each, a function of arrays has to be one of rows.
     """
@@ -400,12 +398,13 @@ def check_is_of_rows(
         differs = ~np.isclose(of_all[:, ::2], of_some, rtol=1e-9, atol=0.0, equal_nan=True)
         differs &= ~np.isnan(y[np.arange(len(raw_score)) % len(y)])
         for output, row in np.argwhere(differs)[:1]:
-            raise ValueError(
-                f"objective={loss.name}: the {kind} of row {rows.numbers[2 * row]} is "
-                f"{of_all[output, 2 * row]:g} among all rows of a worker, and "
+            raise FaultyRowError(
+                f"objective={loss.name}: the {kind} for",
+                2 * int(row),
+                f" is {of_all[output, 2 * row]:g} among all rows of a worker, and "
                 f"{of_some[output, row]:g} among half of them. Each worker of a cluster has some "
                 "of the rows, so a loss must derive each row by itself: write it so, or pass "
-                "X.compute()"
+                "X.compute()",
             )
 
 

@@ -163,6 +163,31 @@ def test_leaves_that_are_quantiles_of_the_rows_of_all_machines(monkeypatch, name
     assert_same_model(one, other)
 
 
+DROPPING = dict(
+    n_estimators=8, booster="dart", rate_drop=0.3, one_drop=True, random_state=0, max_depth=4
+)
+DROPPED = {
+    "regression": XGBRegressorLite(**DROPPING, keep_pruned=True, gamma=1.0),
+    "forests": XGBRegressorLite(**DROPPING, normalize_type="forest", num_parallel_tree=2),
+    "classes": XGBClassifierLite(**DROPPING, sample_type="weighted"),
+    "classes of vectors": XGBClassifierLite(**DROPPING, **VECTORS),
+    "median": XGBRegressorLite(**DROPPING, objective="reg:absoluteerror"),
+}
+
+
+@pytest.mark.parametrize("n_machines", [1, 2, 3, 5])
+@pytest.mark.parametrize("name", DROPPED)
+def test_rounds_are_dropped(monkeypatch, name, n_machines):
+    y = classes_of(Y, 3) if "classes" in name else Y
+    # calls: each round one, and two more where rounds are dropped, from the second round on
+    group = ThreadGroup(n_machines, lose_at=[4, 8, 12] if n_machines == 5 else [])
+    given = dict(categories=[1], X_val=X[:500], y_val=y[:500])
+    one, other, _ = fit_both(monkeypatch, DROPPED[name], X, y, group, **given)
+    assert_same_model(one, other)
+    assert one.evals_result_ == other.evals_result_
+    assert (len(group.names) < n_machines) == (n_machines == 5)
+
+
 @njit
 def row_function(y_true, y_pred):
     difference = y_pred - y_true

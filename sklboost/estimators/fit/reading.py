@@ -15,7 +15,6 @@ import numpy as np
 from sklboost.boosting.callbacks import EarlyStopping, TrainingCallback
 from sklboost.boosting.settings import STRATEGIES, tree_params
 from sklboost.data.encoding import Encoding
-from sklboost.data.features import RemoteFeatures
 from sklboost.data.frames import dask_kind
 from sklboost.engine.structs import FeatureRules, TreeParams
 from sklboost.estimators.fit.holdout import hold_out, lost_numbers
@@ -47,7 +46,7 @@ from sklboost.estimators.parameters.rules import (
 from sklboost.estimators.predict.fitted_model import FittedModel
 from sklboost.objectives.custom import StoredLoss
 from sklboost.objectives.loss import Loss, lacking
-from sklboost.objectives.registry import TASK_WORDS
+from sklboost.objectives.registry import TASK_WORDS, make_loss
 
 if TYPE_CHECKING:
     from sklboost.estimators.fit.fitting import ChosenParams
@@ -148,9 +147,9 @@ def read_task(
             plain = (Encoding(),) * continued.features.n_features
             encodings = plain if continued.encodings is None else continued.encodings
         how_to_read = feature_settings(type(estimator).__name__, parameters)
-        if dask_kind(X):
-            _check_cluster_parameters(parameters)
         kind = estimator._kind
+        if dask_kind(X):
+            _check_cluster_parameters(parameters, kind)
         rows, features = training_rows(X, y, arguments, how_to_read, kind=kind, encodings=encodings)
         targets: Targets = kind.learn(rows.y, rows.weight, parameters)
         if continued is not None:
@@ -324,21 +323,22 @@ def _check_linear(rows: Rows, loss: Loss, rules: FeatureRules) -> None:
         )
 
 
-def _check_cluster_parameters(parameters: Parameters) -> None:
-    """Raise ValueError for parameters that do not go with features on a cluster."""
+def _check_cluster_parameters(parameters: Parameters, kind: type[Targets]) -> None:
+    """Raise ValueError for parameters that do not go with features on a cluster.
+
+    So does a loss whose derivatives need all rows in one place. Of classes no loss by name does.
+    """
     refused = {
         "linear_tree=True": parameters.linear_tree,
-        "booster='dart'": parameters.booster == "dart",
         f"preset={parameters.preset!r}": parameters.preset is not None,
     }
     for what, is_asked_for in refused.items():
         if is_asked_for:
             raise _refusal(what, "leave it out")
-
-
-def _check_cluster_loss(loss: Loss) -> None:
-    """Raise ValueError for a loss whose derivatives need all rows in one place."""
-    if type(loss).prepare is not Loss.prepare or not loss.can_repeat:
+    loss = parameters.objective
+    if not isinstance(loss, Loss) and isinstance(kind.task, str):
+        loss = make_loss(loss, kind.task, 1, vars(parameters))
+    if isinstance(loss, Loss) and not (type(loss).prepare is Loss.prepare and loss.can_repeat):
         what = f"objective={loss.name!r}, where the derivatives of a row depend on other rows,"
         raise _refusal(what, "choose another one")
 
@@ -357,8 +357,6 @@ def plan_task(task: FitTask) -> FitTask:
     parameters, continued = task.parameters, task.continued
     stop, n_parallel_trees = rounds_and_trees(parameters, task.is_forest)
     _check_combination(task, n_parallel_trees)
-    if isinstance(task.rows.X, RemoteFeatures):
-        _check_cluster_loss(task.loss)
     first = 0
     if continued is not None:
         first = continued.model.n_rounds

@@ -22,7 +22,8 @@ TOTALS = np.int64(0)  # sums of the derivatives of each block, for their scales
 HISTOGRAMS = np.int64(1)  # cells of the nodes that were built
 SPLITS = np.int64(2)  # best splits of the nodes that were searched
 MAGNITUDES = np.int64(3)  # counts of the magnitudes of rows, by which they are drawn
-QUANTILES = np.int64(4)  # weights of the residuals in each leaf, by a digit
+WEIGHTS = np.int64(4)  # largest weight in each leaf
+QUANTILES = np.int64(5)  # weights of the residuals in each leaf, by a digit
 
 
 class Machines(NamedTuple):

@@ -13,14 +13,14 @@ from sklboost.engine.compiling import inlined, kernel, late
 from sklboost.engine.elementary import power_of_2_in
 from sklboost.engine.parallel import barrier, next_task, reset_tasks, share
 from sklboost.engine.sorting import key_of
-from sklboost.tree.core.frontier import ROOT
-from sklboost.tree.core.machines import QUANTILES, exchange_together
+from sklboost.tree.core.machines import QUANTILES, WEIGHTS, exchange_together
 from sklboost.tree.core.partition import add_values
 from sklboost.tree.core.pruning import set_values
 from sklboost.tree.options.constrained_weights import order_renewed_leaves
 
-# The weights of all rows come to so much, or up to twice that: float64 holds every such number.
-_WEIGHT_OF_ALL = 2.0**51
+# The weights of a leaf come to less than twice this: float64 holds every whole number up to there.
+_WEIGHT_OF_LEAF = 2.0**51
+_LEAST_WEIGHT = 2.0**-1022
 # Relative, of an alpha and of its product with a weight.
 _PRECISION = 2.0**-52
 
@@ -39,6 +39,30 @@ def wanted_weights(alpha, weight, n_rows):
     rounding = _PRECISION * wanted + 0.5 * n_rows
     first = max(1.0, np.ceil(wanted - rounding))
     return first, min(weight, np.floor(wanted + rounding) + 1.0)
+
+
+@kernel
+def largest_of(weights):
+    """Return the largest weight, 0 of none."""
+    largest = 0.0
+    for weight in weights:
+        largest = max(largest, weight)
+    return largest
+
+
+@kernel
+def round_weights(weights, largest, n_samples):
+    """Turn weights of a leaf into whole numbers, 1 or more; return their sum.
+
+    `largest` is the largest of all machines, which have `n_samples` rows together.
+    """
+    unit = power_of_2_in(max(largest, _LEAST_WEIGHT))
+    room = power_of_2_in(_WEIGHT_OF_LEAF / n_samples)
+    total = 0.0
+    for place in range(len(weights)):
+        weights[place] = max(1.0, np.rint(weights[place] / unit * room))
+        total += weights[place]
+    return total
 
 
 @kernel
@@ -134,6 +158,7 @@ class Selection(NamedTuple):
     Each leaf has two, see :func:`wanted_weights`.
     """
 
+    largest: np.ndarray  # float64, shape (capacity,): the largest weight in each leaf
     leaves: np.ndarray  # int64, shape (n_at_once,): whose quantiles are being found
     n_leaves: np.ndarray  # int64, shape (1,): how many of these
     # float64, shape (n_at_once, 2): what the weights are to come to, less that of smaller values
@@ -183,6 +208,7 @@ def allocate_renewal(
         weights=arrays.empty((n_rows,)),
         keys=values.view(np.uint64),
         selection=Selection(
+            largest=np.empty(capacity if n_at_once > 0 else 0),
             leaves=np.empty(n_at_once, dtype=np.int64),
             n_leaves=np.zeros(1, dtype=np.int64),
             wanted=np.empty((n_at_once, 2)),
@@ -222,8 +248,8 @@ def renewal_of(renewal, first, stop):
 def renew_leaves(team, matrix, derivatives, renewal, rules, params, workspace):
     """Renew the values of the leaves of ``workspace.tree``; every member of the team calls it.
 
-    Rows count with weight times hessian. A leaf keeps its value if none of its rows has a residual
-    and a weight. Monotone constraints hold for the new values, too.
+    Rows count with weight times hessian. A leaf keeps its value if none of its rows has a residual.
+    Monotone constraints hold for the new values, too.
     """
     for output in range(len(renewal.residual)):
         renew_output(team, matrix, derivatives, output, renewal, params, workspace)
@@ -252,10 +278,7 @@ def renew_output(team, matrix, derivatives, output, renewal, params, workspace):
         reset_tasks(team)
         begin_stretches(renewal.counts, n_nodes)
     barrier(team)
-    # the root's rows come to its hessian but for rounding, however they are divided
-    hessian = tree.outputs[ROOT, output].hessian
-    unit = power_of_2_in(_WEIGHT_OF_ALL / hessian) if hessian > 0.0 else 1.0
-    arrange_rows(derivatives, output, unit, renewal, (start, stop), renewal.counts[team.rank])
+    arrange_rows(derivatives, output, renewal, (start, stop), renewal.counts[team.rank])
     barrier(team)
     # each place in `counts` has moved on to the end of its stretch
     ends = renewal.counts[team.size - 1]
@@ -267,7 +290,7 @@ def renew_output(team, matrix, derivatives, output, renewal, params, workspace):
         first, last = ends[leaf], ends[leaf + 1]
         values, weights = renewal.values[first:last], renewal.weights[first:last]
         if first < last:
-            weight = total_of(weights, 0, len(weights))
+            weight = round_weights(weights, largest_of(weights), workspace.machines.n_samples)
             step = select_quantile(values, weights, renewal.alpha[output], weight)
             renew_leaf(leaf, output, step, params, tree)
         leaf = next_task(team, _SELECT_COUNTER, n_nodes)
@@ -307,14 +330,10 @@ def begin_stretches(counts, n_nodes):
 
 
 @kernel
-def arrange_rows(derivatives, output, unit, renewal, rows, places):
-    """Copy residuals and weights of the rows ``[start, stop)`` to the stretches of their leaves.
-
-    Weights times `unit` are rounded to whole numbers, 1 or more.
-    """
+def arrange_rows(derivatives, output, renewal, rows, places):
+    """Copy residuals and weights of the rows ``[start, stop)`` to the stretches of their leaves."""
     hessian, weight = derivatives.hessian[output], derivatives.weight
     residual, leaf_of_row = renewal.residual[output], renewal.leaf[0]
-    factor = derivatives.units[output, 1] * derivatives.weight_scale * unit
     for row in range(rows[0], rows[1]):
         leaf = np.int64(leaf_of_row[row])
         place = places[leaf]
@@ -323,7 +342,7 @@ def arrange_rows(derivatives, output, unit, renewal, rows, places):
         if len(weight) > 0:
             row_weight *= weight[row]
         renewal.values[place] = residual[row]
-        renewal.weights[place] = max(1.0, np.rint(row_weight * factor))
+        renewal.weights[place] = row_weight
 
 
 @late()
@@ -333,8 +352,14 @@ def select_together(team, output, renewal, ends, params, workspace):
     A value's key, a whole number in the order of floats, is found from its first digit on: each
     machine adds up the weights of its rows by the next digit, and the sums of all tell which it is.
     """
-    tree, selection = workspace.tree, renewal.selection
+    tree, selection, machines = workspace.tree, renewal.selection, workspace.machines
     n_at_once = len(selection.leaves)
+    leaf = next_task(team, _SELECT_COUNTER, tree.counts[0].n_nodes)
+    while leaf < tree.counts[0].n_nodes:
+        selection.largest[leaf] = largest_of(renewal.weights[ends[leaf] : ends[leaf + 1]])
+        leaf = next_task(team, _SELECT_COUNTER, tree.counts[0].n_nodes)
+    barrier(team)
+    exchange_together(team, machines, WEIGHTS)
     for first in range(0, tree.counts[0].n_leaves, n_at_once):
         if team.rank == 0:
             list_leaves(tree, first, selection)
@@ -346,10 +371,13 @@ def select_together(team, output, renewal, ends, params, workspace):
             index = next_task(team, _SELECT_COUNTER, selection.n_leaves[0])
             while index < selection.n_leaves[0]:
                 leaf = selection.leaves[index]
+                if pass_ == 0:
+                    weights = renewal.weights[ends[leaf] : ends[leaf + 1]]
+                    round_weights(weights, selection.largest[leaf], machines.n_samples)
                 add_digits(renewal, (ends[leaf], ends[leaf + 1]), index, pass_ == 0, shift)
                 index = next_task(team, _SELECT_COUNTER, selection.n_leaves[0])
             barrier(team)
-            exchange_together(team, workspace.machines, QUANTILES)
+            exchange_together(team, machines, QUANTILES)
             if team.rank == 0:
                 choose_digits(selection, renewal.alpha[output], pass_ == 0)
             barrier(team)
@@ -357,7 +385,9 @@ def select_together(team, output, renewal, ends, params, workspace):
             for index in range(selection.n_leaves[0]):
                 if selection.wanted[index, 0] > 0.0:  # else no machine has a row of it
                     lower, upper = selection.keys[index, 0], selection.keys[index, 1]
-                    step = 0.5 * value_of(lower) + 0.5 * value_of(upper)
+                    step = value_of(lower)
+                    if upper != lower:
+                        step = 0.5 * step + 0.5 * value_of(upper)
                     renew_leaf(selection.leaves[index], output, step, params, tree)
     if team.rank == 0:
         reset_tasks(team)
