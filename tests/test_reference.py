@@ -31,6 +31,7 @@ GROWTH = {
     "depthwise, unlimited": dict(max_depth=0),
     "lossguide": dict(grow_policy="lossguide", max_depth=3),
     "lossguide, 5 leaves": dict(grow_policy="lossguide", max_depth=0, max_leaves=5),
+    "symmetric": dict(grow_policy="symmetric", max_depth=3),
 }
 REGULARISERS = {
     "reg_lambda": 3.0,

@@ -36,7 +36,7 @@ from sklboost.tree.core.workspace import LEFT, OWN
 if TYPE_CHECKING:
     from sklboost.tree.options.column_sampling import ColumnSample
 
-_COUNTER = np.int64(2)  # of the team: it hands out the tasks
+COUNTER = np.int64(2)  # of the team: it hands out the tasks
 
 
 class SplitInputs(NamedTuple):
@@ -72,13 +72,16 @@ def find_splits(team, search, workspace):
 
     A task is a node, or where there are few nodes a chunk of the features of one.
     """
+    if search.params.symmetric == 1:
+        options.find_common_split(team, search, workspace)
+        return
     tree, candidates = workspace.tree, workspace.scratch.candidates
     n_searched, n_chunks = tree.counts[0].n_searched, tree.counts[0].n_chunks
     n_tasks = n_searched * n_chunks
-    task = next_task(team, _COUNTER, n_tasks)
+    task = next_task(team, COUNTER, n_tasks)
     while task < n_tasks:
         search_node(search, workspace, task, team.rank)
-        task = next_task(team, _COUNTER, n_tasks)
+        task = next_task(team, COUNTER, n_tasks)
     barrier(team)
     if team.rank == 0:
         for index in range(n_searched):
