@@ -44,6 +44,7 @@ def fit_all(X, values, **more_settings):
         (XGBRegressorLite, values[:, 1:4], None, {}),
         (XGBClassifierLite, np.asfortranarray(values[:, 1:4] > 0), np.ones(n), {}),
         (XGBRegressorLite, np.arange(n) % 5, None, leaf_wise | other_types | limits),
+        (XGBRegressorLite, signal, None, dict(grow_policy="symmetric")),
         (XGBRegressorLite, signal, None, dict(pruning="pre")),
         (XGBRegressorLite, signal, None, dict(gamma=1, keep_pruned=True)),
         (XGBRegressorLite, signal, None, dict(subsample=np.float32(0.5), colsample_bynode=0.5)),

@@ -321,7 +321,7 @@ class Tree:
             if np.any(sign * (right.weight - left.weight) < 0):
                 continue
             if sign and np.isnan(self.X[left.rows, feature]).all():
-                continue  # of a symmetric tree: they have no order, but the threshold gives them one
+                continue  # they have no order, but the threshold of a symmetric tree would give one
             gain = self.gain_of(node, left, right)
             if gradient is not None:
                 of_sides = (gradient, left), (node.gradient - gradient, right)

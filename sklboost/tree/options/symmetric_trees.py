@@ -21,7 +21,6 @@ from sklboost.tree.core.gain_limits import limits_of_node
 from sklboost.tree.core.splitting import COUNTER, SearchTask
 from sklboost.tree.core.workspace import LEFT, OWN
 from sklboost.tree.options.scanning import draw_place, fill_special_gains, list_other_sums
-from sklboost.tree.options.several_outputs import list_sums
 from sklboost.tree.options.shared_columns import copy_cells
 
 
@@ -35,9 +34,7 @@ def find_common_split(team, search, workspace):
     tree, columns, params = workspace.tree, search.columns, search.params
     features = columns.of_tree[: columns.n_of_tree[0]]
     if params.colsample_bylevel < 1.0 or params.colsample_bynode < 1.0:
-        n_features = options.list_node_features(
-            tree.searched[0], team.rank, tree, params, columns
-        )
+        n_features = options.list_node_features(tree.searched[0], team.rank, tree, params, columns)
         features = columns.of_node[team.rank, :n_features]
     n_features, candidates = len(features), workspace.scratch.candidates
     n_tasks = min(n_features, 4 * team.size) if tree.counts[0].n_searched > 0 else 0
@@ -109,6 +106,27 @@ def search_task(search, workspace, node, rank):
     )
 
 
+@inlined
+def cells_of(search, workspace, task, feature):
+    """Return a feature's part of a node's histogram, and apart its cell of missing values.
+
+    Of the first output: its cells are that many numbers apart as is returned, too.
+    """
+    matrix, at = search.matrix, search.matrix.places[feature]
+    n_bins, n_lanes = n_numbers(matrix, feature), len(task.histogram) // matrix.cell_starts[-1]
+    start, stop = at.first_cell, at.first_cell + n_bins - at.is_shared
+    missing = np.int64(0)
+    if matrix.has_missing[feature] == 1:
+        missing = task.histogram[stop * n_lanes]
+    cells = task.histogram[start * n_lanes : stop * n_lanes]
+    if at.is_shared == 1:
+        histogram = workspace.pool.histograms[workspace.tree.growth[task.node].slot]
+        copied = workspace.special.cells[task.rank]
+        copy_cells(matrix, histogram, feature, np.int64(0), task.total, copied)
+        cells, n_lanes = copied[:n_bins], np.int64(1)
+    return cells, np.uint64(n_lanes), missing
+
+
 @kernel
 def fill_node_gains(search, workspace, task, feature, places):
     """Fill ``task.gains`` for splits of a node before the bins ``[first, stop)`` of a feature.
@@ -116,25 +134,18 @@ def fill_node_gains(search, workspace, task, feature, places):
     ``task.sums`` are filled for all of its bins, and behind them. Return the packed sum of the
     node's missing values: if it is 0, gains with these on the left are not filled.
     """
-    matrix, special, at = search.matrix, workspace.special, search.matrix.places[feature]
-    n_bins = n_numbers(matrix, feature)
+    cells, stride, missing = cells_of(search, workspace, task, feature)
+    n_bins, before, sums = n_numbers(search.matrix, feature), np.int64(0), task.sums
+    for bin_ in range(np.uint64(n_bins)):
+        sums[bin_] = before
+        before += cells[bin_ * stride]
+    sums[n_bins] = before
+    at = search.matrix.places[feature]
     start, stop = at.first_cell, at.first_cell + n_bins - at.is_shared
-    histogram = workspace.pool.histograms[workspace.tree.growth[task.node].slot]
-    n_lanes, bins = histogram.shape[1] // matrix.cell_starts[-1], special.bins[task.rank, :n_bins]
-    for bin_ in range(n_bins):
-        bins[np.uint64(bin_)] = bin_
-    if at.is_shared == 1:
-        cells = special.cells[task.rank]
-        copy_cells(matrix, histogram, feature, np.int64(0), task.total, cells)
-        list_sums(cells, np.int64(1), np.int64(0), bins, task.sums)
-    else:
-        cells = histogram[0, start * n_lanes : stop * n_lanes]
-        list_sums(cells, n_lanes, np.int64(0), bins, task.sums)
-    missing = np.int64(0)
-    if matrix.has_missing[feature] == 1:
-        missing = histogram[0, stop * n_lanes]
-    task.sums[n_bins] = task.total - missing
     if workspace.tree.sums.shape[2] > 1:
+        bins = workspace.special.bins[task.rank, :n_bins]
+        for bin_ in range(n_bins):
+            bins[bin_] = bin_
         list_other_sums(search, workspace, task, feature, (start, stop), bins)
     for default_left in range(2 if missing != 0 else 1):
         missing_cell = stop if default_left == 1 else np.int64(-1)
@@ -150,7 +161,7 @@ def fill_node_gains(search, workspace, task, feature, places):
 
 @inlined
 def add_gains(gains, least_gain, sums):
-    """Add the gains of a node that are large enough to `sums`, which begin as -inf: no such gain."""
+    """Add the gains of a node that are large enough to `sums`, which begin as -inf."""
     for position in range(len(sums)):
         index = np.uint64(position)
         gain = gains[index] if gains[index] >= least_gain else -np.inf
