@@ -163,6 +163,7 @@ class OfUser(Loss):
 
 REFUSED = {
     "booster='dart'": XGBRegressorLite(booster="dart"),
+    "grow_policy='symmetric'": XGBRegressorLite(grow_policy="symmetric"),
     "linear_tree=True": XGBRegressorLite(linear_tree=True),
     "reg:absoluteerror": XGBRegressorLite(objective="reg:absoluteerror"),
     "OfUser": XGBRegressorLite(objective=OfUser()),

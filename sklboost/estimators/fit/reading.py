@@ -474,8 +474,8 @@ def _check_symmetric(task: FitTask) -> None:
     categories = task.features.attributes.get("categories_", {})
     if categories:
         raise ValueError(
-            f"grow_policy='symmetric' does not go with categories ({listed(categories)}), of which "
-            f"each node has a set of its own: encode them as numbers, {other}"
+            f"grow_policy='symmetric' does not go with categories (of {[*categories]!s:.200}), of "
+            f"which each node has a set of its own: encode them as numbers, {other}"
         )
 
 
