@@ -17,9 +17,8 @@ from sklboost.engine.compiling import inlined, kernel, late
 from sklboost.engine.parallel import barrier, next_task
 from sklboost.tree.core import options
 from sklboost.tree.core.frontier import is_worth_making, split_node
-from sklboost.tree.core.gain_limits import limits_of_node
-from sklboost.tree.core.splitting import COUNTER, SearchTask
-from sklboost.tree.core.workspace import LEFT, OWN
+from sklboost.tree.core.splitting import COUNTER, search_task
+from sklboost.tree.core.workspace import LEFT
 from sklboost.tree.options.scanning import draw_place, fill_special_gains, list_other_sums
 from sklboost.tree.options.shared_columns import copy_cells
 
@@ -65,16 +64,16 @@ def scan_for_all(search, workspace, rank, feature, best):
     if params.extra_trees == 1:
         first = draw_place(search, tree.counts[0].n_common, feature, 1 - has_missing, stop)
         stop = min(first + 1, stop)
-    sums = workspace.special.common_gains[rank, :, : stop - first]
+    sums, n_places = workspace.special.common_gains[rank], stop - first
     sums[:, :] = -np.inf
     for index in range(tree.counts[0].n_searched):
-        task = search_task(search, workspace, tree.searched[index], rank)
+        task = search_task(search, workspace, rank, tree.searched[index], rank)
         missing = fill_node_gains(search, workspace, task, feature, (first, stop))
         for default_left in range(1 + has_missing):
             # without missing values the direction changes nothing
             of_node = task.gains[default_left if missing != 0 else 0]
-            add_gains(of_node, params.grow_gain, sums[default_left])
-    for position in range(stop - first):
+            add_gains(of_node, params.grow_gain, sums[default_left, :n_places])
+    for position in range(n_places):
         for default_left in range(1 + has_missing):
             if sums[default_left, position] > best.gain:
                 best.gain = sums[default_left, position]
@@ -88,29 +87,13 @@ def n_numbers(matrix, feature):
     return n_bins - matrix.has_missing[feature]
 
 
-@inlined
-def search_task(search, workspace, node, rank):
-    """Return what the search in one node reads and writes."""
-    tree, scratch = workspace.tree, workspace.scratch
-    growth, total = tree.growth[node], tree.sums[node, OWN, 0]
-    return SearchTask(
-        np.int64(rank),
-        rank,
-        node,
-        total,
-        growth.similarity,
-        limits_of_node(search, total, growth.similarity, scratch.blocks, rank),
-        workspace.pool.histograms[growth.slot, 0],
-        scratch.sums[rank],
-        scratch.gains[rank],
-    )
+@kernel
+def fill_node_gains(search, workspace, task, feature, places):
+    """Fill ``task.gains`` for splits of a node before the bins ``[first, stop)`` of a feature.
 
-
-@inlined
-def cells_of(search, workspace, task, feature):
-    """Return a feature's part of a node's histogram, and apart its cell of missing values.
-
-    Of the first output: its cells are that many numbers apart as is returned, too.
+    Also ``task.sums``, with the packed sum before each of all its bins, and behind them. Return the
+    packed sum of the node's missing values: if it is 0, gains with these on the left are not
+    filled.
     """
     matrix, at = search.matrix, search.matrix.places[feature]
     n_bins, n_lanes = n_numbers(matrix, feature), len(task.histogram) // matrix.cell_starts[-1]
@@ -118,30 +101,16 @@ def cells_of(search, workspace, task, feature):
     missing = np.int64(0)
     if matrix.has_missing[feature] == 1:
         missing = task.histogram[stop * n_lanes]
-    cells = task.histogram[start * n_lanes : stop * n_lanes]
+    cells, step = task.histogram[start * n_lanes : stop * n_lanes], np.uint64(n_lanes)
     if at.is_shared == 1:
         histogram = workspace.pool.histograms[workspace.tree.growth[task.node].slot]
-        copied = workspace.special.cells[task.rank]
-        copy_cells(matrix, histogram, feature, np.int64(0), task.total, copied)
-        cells, n_lanes = copied[:n_bins], np.int64(1)
-    return cells, np.uint64(n_lanes), missing
-
-
-@kernel
-def fill_node_gains(search, workspace, task, feature, places):
-    """Fill ``task.gains`` for splits of a node before the bins ``[first, stop)`` of a feature.
-
-    ``task.sums`` are filled for all of its bins, and behind them. Return the packed sum of the
-    node's missing values: if it is 0, gains with these on the left are not filled.
-    """
-    cells, stride, missing = cells_of(search, workspace, task, feature)
-    n_bins, before, sums = n_numbers(search.matrix, feature), np.int64(0), task.sums
+        cells, step = workspace.special.cells[task.rank], np.uint64(1)
+        copy_cells(matrix, histogram, feature, np.int64(0), task.total, cells)
+    before, sums = np.int64(0), task.sums
     for bin_ in range(np.uint64(n_bins)):
         sums[bin_] = before
-        before += cells[bin_ * stride]
+        before += cells[bin_ * step]
     sums[n_bins] = before
-    at = search.matrix.places[feature]
-    start, stop = at.first_cell, at.first_cell + n_bins - at.is_shared
     if workspace.tree.sums.shape[2] > 1:
         bins = workspace.special.bins[task.rank, :n_bins]
         for bin_ in range(n_bins):
@@ -154,7 +123,7 @@ def fill_node_gains(search, workspace, task, feature, places):
     if missing != 0 and len(signs) > 0 and signs[feature] != 0:
         # missing values alone have no order, but a threshold that is a number gives them one
         for place in range(max(places[0], 1), places[1]):
-            if task.sums[place] == 0:
+            if sums[place] == 0:
                 task.gains[1, place - places[0]] = -np.inf
     return missing
 
@@ -187,7 +156,7 @@ def share_split(search, workspace, best):
         split.gain, split.n_listed = -np.inf, 0
         if best.gain == -np.inf:
             continue
-        task = search_task(search, workspace, node, np.int64(0))
+        task = search_task(search, workspace, np.int64(0), node, np.int64(0))
         missing = fill_node_gains(search, workspace, task, best.feature, places)
         split.gain = task.gains[best.default_left if missing != 0 else 0, 0]
         tree.sums[node, LEFT, 0] = task.sums[place] + missing * best.default_left
