@@ -3,7 +3,7 @@
 One member of the team does them. Nodes that have been searched and whose split is worth making are
 *open*: in a queue, depth by depth, or in a heap where the node of largest gain is split first. The
 ones that are split now are the *frontier*. Their children get histograms if they may be split in
-turn.
+turn. In a symmetric tree all searched nodes are split at once, or wait for the next split.
 """
 
 import numpy as np
