@@ -115,6 +115,7 @@ def tree_params(
         max_depth=min(int(max_depth) or _NO_LIMIT, _NO_LIMIT),
         max_leaves=min(int(max_leaves) or _NO_LIMIT, _NO_LIMIT),
         best_first=grow_policy == "lossguide",
+        symmetric=grow_policy == "symmetric",
         gradient_based=sampling_method == "gradient_based" and settings["subsample"] < 1.0,
         multi_output=STRATEGIES.index(multi_strategy),
     )

@@ -34,7 +34,7 @@ _FLAG, _COUNT = (0, 1), (0, np.iinfo(np.int64).max)
 _LIMITS: dict[str, tuple[Any, Any]] = {
     **{name: _COUNT if PARAMS_DTYPE[name].kind == "i" else _NOT_NEGATIVE for name in _SETTINGS},
     **dict.fromkeys(("grow_gain", "prune_gain"), _GAIN),
-    **dict.fromkeys(("gradient_based", "extra_trees", "best_first"), _FLAG),
+    **dict.fromkeys(("gradient_based", "extra_trees", "best_first", "symmetric"), _FLAG),
     **dict.fromkeys(("linear_tree", "multi_output"), _FLAG),
     **dict.fromkeys(("subsample", "colsample_bytree", "colsample_bylevel"), _SHARE),
     "colsample_bynode": _SHARE,
@@ -42,7 +42,7 @@ _LIMITS: dict[str, tuple[Any, Any]] = {
     "num_parallel_tree": (1, _MOST),
 }
 # Of settings that older files do not have.
-_DEFAULTS = {"min_child_samples": 0}
+_DEFAULTS = {"min_child_samples": 0, "symmetric": 0}
 
 
 def trees_document(trees: Trees) -> dict[str, Any]:

@@ -60,6 +60,8 @@ def steps() -> Iterator[tuple[str, Callable[[], object]]]:
     yield "three classes", lambda: _classify(X, 3)
     linear: dict[str, Any] = dict(linear_tree=True, subsample=0.5)
     yield "linear leaves", lambda: _fit_and_predict(X, one, **linear)
+    symmetric: dict[str, Any] = dict(grow_policy="symmetric", colsample_bylevel=0.5)
+    yield "symmetric trees", lambda: _fit_and_predict(X, one, **symmetric)
     yield "SHAP values", lambda: _explain(X)
     yield "SHAP values, categories", lambda: _explain(X, categorical_features=[0])
     yield "derivations", lambda: _derive(X)

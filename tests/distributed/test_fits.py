@@ -259,6 +259,7 @@ class NotOfRows(Loss):
 
 
 REFUSED = {
+    "grow_policy='symmetric'": XGBRegressorLite(grow_policy="symmetric"),
     "linear_tree=True": XGBRegressorLite(linear_tree=True),
     "NotOfRows": XGBRegressorLite(objective=NotOfRows()),
     "NotOfRows'": XGBClassifierLite(objective=NotOfRows()),

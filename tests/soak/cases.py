@@ -252,7 +252,7 @@ PARAMETERS: dict[str, Callable[[Random, int], Any]] = {
     "focal_gamma": _one_of(0.0, 0.5, 5.0),
     "max_depth": _one_of(0, 1, 2, 3, 12),
     "max_leaves": _one_of(2, 3, 8, 100, 10**6),
-    "grow_policy": _one_of("lossguide"),
+    "grow_policy": _one_of("lossguide", "symmetric"),
     "max_bin": _one_of(2, 3, 16, 1000, 65535),
     "reg_lambda": _one_of(0.0, 1e-300, 10.0, 1e300),
     "reg_alpha": _one_of(0.1, 1e3),

@@ -56,6 +56,7 @@ GROWTH = {
     "lossguide": dict(grow_policy="lossguide", max_depth=4),
     "lossguide, 9 leaves": dict(grow_policy="lossguide", max_depth=0, max_leaves=9),
     "lossguide, no limit": dict(grow_policy="lossguide", max_depth=0),
+    "symmetric": dict(grow_policy="symmetric", max_depth=6),
     "full": dict(max_depth=4, pruning="full"),
 }
 

@@ -51,6 +51,9 @@ from sklboost.objectives.registry import TASK_WORDS, make_loss
 if TYPE_CHECKING:
     from sklboost.estimators.fit.fitting import ChosenParams
 
+# The search of a symmetric tree has the histograms of all nodes of a depth in memory: so CatBoost.
+_DEEPEST_SYMMETRIC = 16
+
 
 class Clock:
     """Adds up the seconds of phases that follow one another."""
@@ -330,6 +333,7 @@ def _check_cluster_parameters(parameters: Parameters, kind: type[Targets]) -> No
     """
     refused = {
         "linear_tree=True": parameters.linear_tree,
+        "grow_policy='symmetric'": parameters.grow_policy == "symmetric",
         f"preset={parameters.preset!r}": parameters.preset is not None,
     }
     for what, is_asked_for in refused.items():
@@ -413,6 +417,8 @@ def _check_combination(task: FitTask, n_parallel_trees: int) -> None:
             "linear_tree=True does not go with booster='dart', which scales constant leaves only: "
             "set linear_tree=False, or booster='gbtree'"
         )
+    if parameters.grow_policy == "symmetric":
+        _check_symmetric(task)
     if task.continued is None:
         return
     name, model = task.continued_name, task.continued.model
@@ -433,6 +439,33 @@ def _check_combination(task: FitTask, n_parallel_trees: int) -> None:
         raise ValueError(
             f"multi_strategy={parameters.multi_strategy!r}, but {name} was fitted with "
             f"{strategy!r}: continue with the same"
+        )
+
+
+def _check_symmetric(task: FitTask) -> None:
+    """Raise ValueError for what nodes that share their splits cannot have."""
+    parameters = task.parameters
+    depth, other = parameters.max_depth, "or grow_policy='depthwise'"
+    if not 1 <= depth <= _DEEPEST_SYMMETRIC:  # type: ignore[operator]
+        raise ValueError(
+            f"max_depth={depth} with grow_policy='symmetric', which searches all nodes of a depth "
+            f"at once: set max_depth to an integer from 1 to {_DEEPEST_SYMMETRIC}, {other}"
+        )
+    if parameters.max_leaves != 0:
+        raise ValueError(
+            f"max_leaves={parameters.max_leaves} with grow_policy='symmetric', where all nodes "
+            f"of a depth are split: limit max_depth and set max_leaves=0, {other}"
+        )
+    if parameters.interaction_constraints is not None:
+        raise ValueError(
+            "grow_policy='symmetric' does not go with interaction_constraints, which allow each "
+            f"node other features: set interaction_constraints=None, {other}"
+        )
+    categories = task.features.attributes.get("categories_", {})
+    if categories:
+        raise ValueError(
+            f"grow_policy='symmetric' does not go with categories (of {[*categories]!s:.200}), of "
+            f"which each node has a set of its own: encode them as numbers, {other}"
         )
 
 

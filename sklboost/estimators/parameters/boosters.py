@@ -344,10 +344,11 @@ class Parameters:
     )
     grow_policy: str | None = parameter(
         default="depthwise",
-        rule=one_of("depthwise", "lossguide"),
+        rule=one_of("depthwise", "lossguide", "symmetric"),
         text="""
         "depthwise": split all nodes of a depth before those below. "lossguide": always split the
-        leaf of largest gain.
+        leaf of largest gain. "symmetric": split all nodes of a depth by one feature and threshold,
+        as CatBoost does; `max_depth` is from 1 to 16 then.
         """,
     )
     max_bin: int | None = parameter(

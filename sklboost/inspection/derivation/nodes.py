@@ -110,6 +110,11 @@ def why_leaf(tree: GrownTree, node: int) -> str:
             f"A leaf: its cover {number(cover)} is not enough for two children of "
             f"min_child_weight {number(params.min_child_weight)} each."
         )
+    if params.symmetric == 1:
+        return (
+            "A leaf: none of the splits of later depths, each the one for all nodes of a depth, is "
+            "allowed here and gains enough."
+        )
     (gamma, pruning), rows = gamma_and_pruning(params), ""
     if params.min_child_samples > 0:  # a model keeps no numbers of rows to compare it with
         rows = f" and leaves min_child_samples, {params.min_child_samples}, rows on both sides"

@@ -3,7 +3,7 @@
 One member of the team does them. Nodes that have been searched and whose split is worth making are
 *open*: in a queue, depth by depth, or in a heap where the node of largest gain is split first. The
 ones that are split now are the *frontier*. Their children get histograms if they may be split in
-turn.
+turn. In a symmetric tree all searched nodes are split at once, or wait for the next split.
 """
 
 import numpy as np
@@ -34,7 +34,7 @@ def start_tree(team, search, workspace):
     counts.n_free = n_slots
     counts.n_nodes, counts.n_leaves = 1, 1
     counts.first_open, counts.stop_open = 0, 0
-    counts.n_builds, counts.n_pruned = 0, 0
+    counts.n_builds, counts.n_pruned, counts.n_common = 0, 0, 0
     start_leaf(ROOT, NO_NODE, tree)
     count_rows(ROOT, workspace)
     plan_build(ROOT, NO_NODE, tree, pool)
@@ -52,6 +52,10 @@ def split_next_nodes(search, workspace):
     """
     tree, pool, params = workspace.tree, workspace.pool, search.params
     counts = tree.counts[0]
+    release_siblings(params, tree, pool)
+    if params.symmetric == 1:
+        options.split_depth(search, workspace)
+        return
     open_searched(params, tree, pool)
     counts.n_frontier = 0
     n_reserved = np.int64(0)
@@ -80,19 +84,19 @@ def split_next_nodes(search, workspace):
 def open_searched(params, tree, pool):
     """Add the searched nodes whose best split is worth making to the open nodes."""
     counts = tree.counts[0]
-    for index in range(counts.n_builds):
-        node = pool.builds[index].node
-        if not can_be_split(node, params, tree):
-            release_slot(node, tree, pool)  # built only for its sibling's sake
-    counts.n_builds = 0
     for index in range(counts.n_searched):
         node = tree.searched[index]
-        gain = tree.splits[node].gain
-        if gain > -np.inf and gain >= params.grow_gain:
+        if is_worth_making(tree.splits[node].gain, params):
             add_open(node, params, tree)
         else:
             release_slot(node, tree, pool)
     counts.n_searched = 0
+
+
+@inlined
+def is_worth_making(gain, params):
+    """Whether a split of this gain is grown."""
+    return gain > -np.inf and gain >= params.grow_gain
 
 
 @kernel
@@ -355,6 +359,17 @@ def has_slots(node, n_reserved, tree, pool):
         if tree.open_nodes[position] != node:
             release_slot(tree.open_nodes[position], tree, pool)
     return counts.n_free - n_reserved >= n_needed
+
+
+@inlined
+def release_siblings(params, tree, pool):
+    """Release the slots of nodes that were built only for their siblings' sake."""
+    counts = tree.counts[0]
+    for index in range(counts.n_builds):
+        node = pool.builds[index].node
+        if not can_be_split(node, params, tree):
+            release_slot(node, tree, pool)
+    counts.n_builds = 0
 
 
 @kernel

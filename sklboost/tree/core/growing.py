@@ -1,8 +1,9 @@
 """Growing one tree: the only file that orders the kernels of a tree.
 
-Both growth policies are one loop: choose the nodes to be split now (all of one depth, or the one of
-largest gain), divide their rows, build their children's histograms, find the children's best
-splits. Then the tree is pruned, and its leaf values are added to the raw scores of the rows.
+All growth policies are one loop: choose the nodes to be split now (all of one depth, the one of
+largest gain, or all that a common split divides), divide their rows, build their children's
+histograms, find the children's best splits. Then the tree is pruned, and its leaf values are added
+to the raw scores of the rows.
 """
 
 from typing import TYPE_CHECKING, NamedTuple

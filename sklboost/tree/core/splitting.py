@@ -36,7 +36,7 @@ from sklboost.tree.core.workspace import LEFT, OWN
 if TYPE_CHECKING:
     from sklboost.tree.options.column_sampling import ColumnSample
 
-_COUNTER = np.int64(2)  # of the team: it hands out the tasks
+COUNTER = np.int64(2)  # of the team: it hands out the tasks
 
 
 class SplitInputs(NamedTuple):
@@ -72,13 +72,16 @@ def find_splits(team, search, workspace):
 
     A task is a node, or where there are few nodes a chunk of the features of one.
     """
+    if search.params.symmetric == 1:
+        options.find_common_split(team, search, workspace)
+        return
     tree, candidates = workspace.tree, workspace.scratch.candidates
     n_searched, n_chunks = tree.counts[0].n_searched, tree.counts[0].n_chunks
     n_tasks = n_searched * n_chunks
-    task = next_task(team, _COUNTER, n_tasks)
+    task = next_task(team, COUNTER, n_tasks)
     while task < n_tasks:
         search_node(search, workspace, task, team.rank)
-        task = next_task(team, _COUNTER, n_tasks)
+        task = next_task(team, COUNTER, n_tasks)
     barrier(team)
     if team.rank == 0:
         for index in range(n_searched):
@@ -99,7 +102,6 @@ def search_node(search, workspace, number, rank):
     tree, scratch, columns = workspace.tree, workspace.scratch, search.columns
     params, n_chunks = search.params, tree.counts[0].n_chunks
     node, chunk = tree.searched[number // n_chunks], number % n_chunks
-    growth, total = tree.growth[node], tree.sums[node, OWN, 0]
     features = columns.of_tree[: columns.n_of_tree[0]]
     is_drawn = params.colsample_bylevel < 1.0 or params.colsample_bynode < 1.0
     if is_drawn or len(columns.rules.groups) > 0:
@@ -109,7 +111,20 @@ def search_node(search, workspace, number, rank):
         own = columns.of_node[rank]
         features = own[: list_own_features(workspace.machines, features, own)]
     n_features = len(features)
-    task = SearchTask(
+    task = search_task(search, workspace, number, node, rank)
+    best = scratch.best[rank, 0]
+    best.gain, best.n_listed = -np.inf, 0
+    start, stop = n_features * chunk // n_chunks, n_features * (chunk + 1) // n_chunks
+    scan_features(search, workspace, task, features[start:stop], best)
+    scratch.candidates[number] = best
+
+
+@inlined
+def search_task(search, workspace, number, node, rank):
+    """Return the task of a thread's search in one node."""
+    tree, scratch = workspace.tree, workspace.scratch
+    growth, total = tree.growth[node], tree.sums[node, OWN, 0]
+    return SearchTask(
         number,
         rank,
         node,
@@ -120,11 +135,6 @@ def search_node(search, workspace, number, rank):
         scratch.sums[rank],
         scratch.gains[rank],
     )
-    best = scratch.best[rank, 0]
-    best.gain, best.n_listed = -np.inf, 0
-    start, stop = n_features * chunk // n_chunks, n_features * (chunk + 1) // n_chunks
-    scan_features(search, workspace, task, features[start:stop], best)
-    scratch.candidates[number] = best
 
 
 @kernel

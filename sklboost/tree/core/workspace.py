@@ -103,6 +103,7 @@ COUNTS_DTYPE = np.dtype(
         ("n_builds", np.int64),  # used places of HistogramPool.builds
         ("n_shared", np.int64),  # of these, the first so many are built by several threads
         ("n_free", np.int64),  # used places of HistogramPool.free_slots
+        ("n_common", np.int64),  # splits that a symmetric tree has made: its depth so far
     ],
     align=True,
 )
@@ -224,6 +225,9 @@ class SpecialScratch(NamedTuple):
     of_others: np.ndarray
     # float64, shape (n_threads, n_bins + 1): by which the categories of a feature are sorted
     keys: np.ndarray
+    # float64, shape (n_threads, 2, n_bins), or (n_threads, 2, 0) unless trees are symmetric: as
+    # ``SearchScratch.gains``, of all nodes of a depth together
+    common_gains: np.ndarray
     # uint16, shape (n_tasks, most_listed): those that ``SearchScratch.candidates`` list
     categories: np.ndarray
 
@@ -277,7 +281,9 @@ def allocate_workspace(
     n_strips, n_lanes = len(gradients.strips), gradients.strips.shape[1] // n_samples
     starts = matrix.cell_starts * n_lanes
     # the most slots ever of use is one for each leaf that may still be split
-    n_slots = max(3, min(capacity // 2 + 1, _POOL_BYTES // (8 * int(starts[-1]) * n_strips)))
+    n_slots = capacity // 2 + 1
+    if params.symmetric == 0:  # else all nodes of a depth are searched at once
+        n_slots = max(3, min(n_slots, _POOL_BYTES // (8 * int(starts[-1]) * n_strips)))
     width = NARROW_CELLS * n_lanes if matrix.rows.itemsize == 1 else int(np.diff(starts).max())
     part_bytes = 8 * n_built * width * n_strips
     most_shared = capacity if in_order else 2 * n_threads
@@ -338,6 +344,7 @@ def allocate_workspace(
             sums=np.empty((n_threads, n_sums, n_bins + 1), dtype=np.int64),
             of_others=np.zeros((n_threads, 2, n_bins + 1)),
             keys=np.empty((n_threads, n_bins + 1)),
+            common_gains=np.empty((n_threads, 2, n_bins if params.symmetric == 1 else 0)),
             categories=np.empty((n_tasks, most_listed), dtype=np.uint16),
         ),
         gradients=gradients,
