@@ -146,19 +146,18 @@ def share_split(search, workspace, best):
     It lies between two values that the nodes have, the nearest ones on both sides of the place.
     """
     matrix, tree, place = search.matrix, workspace.tree, best.bin
-    places, n_searched = (place, place + 1), tree.counts[0].n_searched
-    below, above = np.int64(-1), np.int64(0)
-    if best.gain > -np.inf:
-        above = n_numbers(matrix, best.feature) - 1
+    n_searched = tree.counts[0].n_searched
+    for index in range(n_searched):
+        tree.splits[tree.searched[index]].gain = -np.inf
+    if best.gain == -np.inf:
+        return
+    below, above = np.int64(-1), np.int64(n_numbers(matrix, best.feature) - 1)
     for index in range(n_searched):
         node = tree.searched[index]
-        split = tree.splits[node]
-        split.gain, split.n_listed = -np.inf, 0
-        if best.gain == -np.inf:
-            continue
         task = search_task(search, workspace, np.int64(0), node, np.int64(0))
-        missing = fill_node_gains(search, workspace, task, best.feature, places)
-        split.gain = task.gains[best.default_left if missing != 0 else 0, 0]
+        missing = fill_node_gains(search, workspace, task, best.feature, (place, place + 1))
+        gains = task.gains[best.default_left if missing != 0 else 0]
+        tree.splits[node].gain = gains[0]
         tree.sums[node, LEFT, 0] = task.sums[place] + missing * best.default_left
         last = place - 1
         while last > below and task.sums[last] == task.sums[last + 1]:
@@ -170,7 +169,7 @@ def share_split(search, workspace, best):
     for index in range(n_searched):
         node = tree.searched[index]
         split = tree.splits[node]
-        split.feature, split.default_left = best.feature, best.default_left
+        split.feature, split.n_listed, split.default_left = best.feature, 0, best.default_left
         split.bin, split.below, split.left_sum = above, below, tree.sums[node, LEFT, 0]
         if tree.sums.shape[2] > 1:
             options.complete_split(node, np.int64(0), matrix, workspace)
