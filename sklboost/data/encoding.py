@@ -19,7 +19,7 @@ from zoneinfo import ZoneInfo
 import numpy as np
 
 from sklboost.data.cuts import heaviest_first
-from sklboost.data.dates import DateColumn, as_dates, as_durations
+from sklboost.data.dates import DateColumn, as_dates, as_durations, numpy_time
 from sklboost.data.frames.adapter import (
     ColumnAdapter,
     FrameAdapter,
@@ -379,11 +379,9 @@ def _as_numpy_time(value: datetime | timedelta) -> Any:
     """Return a time or duration of Python or pandas as NumPy has it, if it can."""
     if isinstance(value, datetime) and value.tzinfo is not None:
         return value
-    is_time = isinstance(value, datetime)
-    # pandas has nanoseconds, Python has not
-    time = np.asarray(getattr(value, "asm8", np.array(value, "M8" if is_time else "m8")))
-    fine = time.astype("M8[ns]" if is_time else "m8[ns]")
-    return fine[()] if fine.astype(time.dtype) == time else value  # NumPy wraps around
+    time = numpy_time(value)
+    fine = time.astype(f"{time.dtype.kind}8[ns]")
+    return fine if fine.astype(time.dtype) == time else value  # NumPy wraps around
 
 
 def _in_order(categories: list[Any]) -> list[Any]:
