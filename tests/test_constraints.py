@@ -10,6 +10,9 @@ from numpy.testing import assert_array_equal
 
 from sklboost import XGBClassifierLite, XGBRegressorLite
 
+# weights are drawn that can be too small for a split
+pytestmark = pytest.mark.filterwarnings("ignore:no tree has a split:UserWarning")
+
 N_FEATURES = 4
 
 SIGNS = st.tuples(*N_FEATURES * [st.sampled_from([-1, 0, 1])]).filter(any)
@@ -67,7 +70,6 @@ def fit(task, X, y, sample_weight=None, **parameters):
     return model.fit(X, y, sample_weight=sample_weight)
 
 
-@pytest.mark.filterwarnings("ignore:no tree has a split:UserWarning")  # small weights
 @settings(max_examples=150, deadline=None)
 @given(seed=st.integers(0, 10**6), task=TASKS, signs=SIGNS, growth=GROWTH)
 def test_no_violation_is_found(seed, task, signs, growth):
