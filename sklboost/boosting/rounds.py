@@ -106,10 +106,11 @@ class Calls(NamedTuple):
     n_words: int  # most words of a node's set of categories
 
 
-def plan_calls(task: BoostingTask, limits: tuple[int, int]) -> Calls:
+def plan_calls(task: BoostingTask, limits: tuple[int, int], n_threads: int) -> Calls:
     """Plan calls that grow enough to be worth a call, if there is room.
 
-    `limits` are the fewest and the most rounds that may be done in one call.
+    `limits` are the fewest and the most rounds that may be done in one call. How many are done is
+    decided by the time that they take.
     """
     params, (fewest, most) = task.params, limits
     n_samples = len(task.matrix.rows) if task.part is None else task.part.machines.n_samples
@@ -121,7 +122,7 @@ def plan_calls(task: BoostingTask, limits: tuple[int, int]) -> Calls:
         fewest, most = 1, params.num_parallel_tree
     if params.linear_tree == 1:
         fewest, most = 1, 1
-    worth = _VALUES_PER_CALL // (task.matrix.rows.size * task.n_outputs)
+    worth = n_threads * _VALUES_PER_CALL // (task.matrix.rows.size * task.n_outputs)
     room = _NODES_PER_CALL // (capacity * max(1, n_words) * task.n_outputs)
     n_parallel = max(1, min(max(worth, fewest), room, most, _ROUNDS_PER_CALL))
     return Calls(
@@ -305,7 +306,7 @@ class Rounds:
                 of_rows = weight[rows] if len(weight) > 0 else np.ones(1)
                 counts[rows] = row_counts(of_rows, task.params.min_child_samples)
         self.state = _make_state(team.size, task, workspace, bins, copy)
-        calls = plan_calls(task, limits)
+        calls = plan_calls(task, limits, team.size)
         self._n_parallel, self.n_at_once = calls.n_parallel, calls.n_at_once
         self.grown = allocate_grown(calls, task.n_tree_outputs, calls.n_trees)
         n_kept = calls.n_trees if task.keep_pruned else 0

@@ -78,7 +78,7 @@ class ClusterRounds:
         self._group, self._bins = group, bins
         self._task = task._replace(y=np.atleast_2d(task.y))
         # as many rounds as a call may do: workers have less to do than one machine alone
-        calls = plan_calls(task, (limits[1], limits[1]))
+        calls = plan_calls(task, (limits[1], limits[1]), 1)
         self.n_at_once = calls.n_at_once
         self.grown = allocate_grown(calls, task.n_tree_outputs, calls.n_trees)
         # make the trees that are in the raw scores of the rows, in the order in which they came

@@ -224,17 +224,41 @@ class LibraryKernel:
 
     def __call__(self, *arguments: Any) -> Any:
         """Call the machine code for these arguments."""
-        if self._versions is None:
-            self._versions = self._library.versions_of(self.name)
         try:
             kinds, words, alive = pack(arguments)
-            function, returns = self._versions[kinds]
+            function, returns = self._version(kinds)
         except (KeyError, TypeError, OverflowError) as missing:
             return self._compiled_for(missing)(*arguments)
-        result = RESULTS[returns]()
-        status = function(words.buffer_info()[0], ctypes.addressof(result))
+        result = self._call(function, returns, words)
         del alive  # not before the call has ended
-        if status != 0:
+        return result
+
+    def calls(
+        self, groups: Sequence[Any], arguments: tuple[Any, ...]
+    ) -> list[Callable[[], Any]]:
+        """Return the calls with each of several groups before arguments, packed once for all."""
+        try:
+            kinds, words, alive = pack((groups[0], *arguments))
+            version = self._version(kinds)
+        except (KeyError, TypeError, OverflowError) as missing:
+            compiled = self._compiled_for(missing)
+            return [functools.partial(compiled, group, *arguments) for group in groups]
+        calls = []
+        for group in groups:
+            _, (address,), [packed] = pack((group,))
+            words[0] = address
+            calls.append(functools.partial(self._call, *version, words[:], (packed, *alive)))
+        return calls
+
+    def _version(self, kinds: str) -> tuple[Any, str]:
+        if self._versions is None:
+            self._versions = self._library.versions_of(self.name)
+        return self._versions[kinds]
+
+    def _call(self, function: Any, returns: str, words: Any, _alive: Any = None) -> Any:
+        """Call a packed function; what its words point to must live as long."""
+        result = RESULTS[returns]()
+        if function(words.buffer_info()[0], ctypes.addressof(result)) != 0:
             raise RuntimeError(f"{self.name} failed")
         return None if returns == "none" else result.value
 
@@ -271,6 +295,15 @@ class LibraryKernel:
         """Return what the machine code of a caller depends on."""
         part: str = self.kernel.digest_part()
         return part
+
+
+def calls_of(
+    function: Callable[..., Any], groups: Sequence[Any], arguments: tuple[Any, ...]
+) -> list[Callable[[], Any]]:
+    """Return the calls of a function with each of several groups before the arguments."""
+    if isinstance(function, LibraryKernel):
+        return function.calls(groups, arguments)
+    return [functools.partial(function, group, *arguments) for group in groups]
 
 
 def named_kernel(module: str, name: str) -> Any:

@@ -134,5 +134,12 @@ def prefetch_l2(array, row, column):
     """
 
 
+def pause():
+    """Tell the processor that this thread waits for another one to store something.
+
+    It then leaves its core to the other thread there is on it, for some ten nanoseconds.
+    """
+
+
 def yield_processor():
     """Let another thread run on this processor."""
