@@ -1,13 +1,16 @@
+import ctypes
 import sys
 import threading
 import time
 import weakref
+from array import array
 
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
 from sklboost.engine import parallel
+from sklboost.engine.backend import PackedCall
 from sklboost.engine.compiling import kernel
 from sklboost.engine.instructions import (
     above,
@@ -34,6 +37,7 @@ from sklboost.engine.parallel import (
     reset_tasks,
     share,
     state_size,
+    tell_helpers,
 )
 
 pytestmark = pytest.mark.timeout(60)
@@ -248,14 +252,15 @@ def test_fewer_tasks_than_members(n_tasks):
 
 def test_counters_have_cache_lines_of_their_own():
     cells = [parallel._ENTERED, parallel._ABORTED, parallel._GENERATION]
-    cells += [parallel._BEGUN, parallel._FINISHED, parallel._MEMBERS, parallel._GROUPS]
+    cells += [parallel._BEGUN, parallel._SERVED, parallel._WAITING]
+    cells += [parallel._MEMBERS, parallel._GROUPS, parallel._CELL]
     assert np.diff(sorted(cells)).min() * 8 >= 64
     for size in SIZES:
         state = np.zeros(state_size(size), dtype=np.int64)
         for rank in range(size):
             for counter in range(N_TASK_COUNTERS):
                 next_task(Team(rank, size, state), counter, size)
-        used = np.flatnonzero(state[parallel._MEMBERS :])
+        used = np.flatnonzero(state[parallel._MEMBERS :])  # no cell for calls among them
         assert len(used) == size * N_TASK_COUNTERS  # each of its own
         of_member = used.reshape(size, N_TASK_COUNTERS)
         assert (of_member[1:, 0] - of_member[:-1, -1]).min(initial=64) * 8 >= 64
@@ -395,7 +400,7 @@ def test_helpers_wait_awake_for_the_next_call_but_not_for_ever():
             team.run(note_rank, ranks)
         team.run(lambda team: None)  # does not assemble: told in another way
         team.run(note_rank, ranks)
-        assert team._state[parallel._BEGUN] == team._state[parallel._FINISHED] == 7
+        assert team._state[parallel._BEGUN] == 7
     before = time.process_time()
     with ThreadTeam(2) as team:
         team.run(note_rank, ranks)
@@ -404,20 +409,88 @@ def test_helpers_wait_awake_for_the_next_call_but_not_for_ever():
 
 
 def test_a_helper_that_cannot_wait_awake_waits_asleep(monkeypatch):
-    finish_call, caller = parallel.finish_call, threading.current_thread()
+    def fail(*arguments):
+        raise MemoryError
 
-    def fail_in_helpers(*arguments):
-        if threading.current_thread() is not caller:
-            raise MemoryError
-        finish_call(*arguments)
-
-    monkeypatch.setattr(parallel, "finish_call", fail_in_helpers)
+    monkeypatch.setattr(parallel, "serve", fail)
     ranks = np.zeros(2, dtype=np.int64)
     with ThreadTeam(2) as team:
         for _ in range(2):
             ranks[:] = 0
             team.run(note_rank, ranks)
             assert list(ranks) == [2, 2]
+
+
+PACKED_FUNCTION = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p)
+
+
+def packed_calls(function, groups, arguments):
+    """Return calls as of machine code, which in fact call a kernel of these tests or Python."""
+
+    def call_of(team):
+        def packed_function(words, result):
+            try:
+                function(team, *arguments)
+            except ValueError:
+                return 1
+            return 0
+
+        address = PACKED_FUNCTION(packed_function)
+        return PackedCall("call", address, "none", array("q", [team.rank]), [])
+
+    return list(map(call_of, groups))
+
+
+@pytest.mark.parametrize("size", [2, 3, 7])
+def test_helpers_that_are_awake_are_told_of_machine_code_in_their_cells(size, monkeypatch):
+    ranks = np.zeros(size, dtype=np.int64)
+    with ThreadTeam(size) as team:
+        team.run(note_rank, ranks)
+        with monkeypatch.context() as packed:
+            packed.setattr(parallel, "calls_of", packed_calls)
+            for _ in range(20):
+                team.run(note_rank, ranks)
+            n_served = team._n_served
+            while (team._state[parallel._CELL :: parallel.FAR_APART][1:] != parallel._AWAY).any():
+                time.sleep(0.01)
+            team.run(note_rank, ranks)  # they are asleep, and told in their queues
+            assert team._n_served == n_served
+            team.run(lambda team: None)  # does not assemble
+        assert n_served > 10 * (size - 1)
+        team.run(note_rank, ranks)  # Python's calls, again
+        assert list(ranks) == [23 * size] * size
+        assert team._state[parallel._SERVED] == team._n_served
+
+
+@pytest.mark.parametrize("rank", [0, 1])
+def test_machine_code_that_fails_in_a_member_ends_the_call(rank, monkeypatch):
+    ranks, n_threads = np.zeros(2, dtype=np.int64), threading.active_count()
+    monkeypatch.setattr(parallel, "calls_of", packed_calls)
+    with pytest.raises(RuntimeError, match="failed"), ThreadTeam(2) as team:  # noqa: PT012
+        for _ in range(3):
+            team.run(note_rank, ranks)
+        team.run(lambda team: raise_in(rank, ValueError(), team, ranks))
+    assert list(ranks) == [6, 6]
+    assert threading.active_count() == n_threads
+
+
+def test_an_interrupt_after_helpers_were_told_in_their_cells(monkeypatch):
+    """The caller is interrupted before it enters the call that the helpers are in."""
+    ranks, n_threads = np.zeros(3, dtype=np.int64), threading.active_count()
+    monkeypatch.setattr(parallel, "calls_of", packed_calls)
+    with pytest.raises(KeyboardInterrupt), ThreadTeam(3) as team:  # noqa: PT012
+        for _ in range(3):
+            team.run(note_rank, ranks)
+        before = ranks.copy()
+
+        def interrupted(*given):
+            tell_helpers(*given)
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(parallel, "tell_helpers", interrupted)
+        team.run(note_rank, ranks)
+    assert list(ranks) == list(before)
+    assert threading.active_count() == n_threads
 
 
 def test_the_caller_tells_the_helpers_when_it_assembles():

@@ -17,6 +17,7 @@ import os
 import pickle
 import platform
 import warnings
+from array import array
 from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
@@ -198,6 +199,28 @@ RESULTS: dict[str, Callable[[], Any]] = {
 }
 
 
+class PackedCall(NamedTuple):
+    """A call of machine code whose arguments are packed."""
+
+    name: str
+    function: Any  # a packed function
+    returns: str
+    words: "array[int]"
+    alive: Sequence[Any]  # what the words point to
+
+    def __call__(self) -> Any:
+        """Call the machine code."""
+        result = RESULTS[self.returns]()
+        if self.function(self.words.buffer_info()[0], ctypes.addressof(result)) != 0:
+            raise RuntimeError(f"{self.name} failed")
+        return None if self.returns == "none" else result.value
+
+    @property
+    def addresses(self) -> tuple[int, int]:
+        """The addresses of the function and of the words."""
+        return ctypes.cast(self.function, ctypes.c_void_p).value or 0, self.words.buffer_info()[0]
+
+
 class LibraryKernel:
     """A function whose machine code was made when the wheel was built.
 
@@ -229,13 +252,9 @@ class LibraryKernel:
             function, returns = self._version(kinds)
         except (KeyError, TypeError, OverflowError) as missing:
             return self._compiled_for(missing)(*arguments)
-        result = self._call(function, returns, words)
-        del alive  # not before the call has ended
-        return result
+        return PackedCall(self.name, function, returns, words, alive)()
 
-    def calls(
-        self, groups: Sequence[Any], arguments: tuple[Any, ...]
-    ) -> list[Callable[[], Any]]:
+    def calls(self, groups: Sequence[Any], arguments: tuple[Any, ...]) -> list[Callable[[], Any]]:
         """Return the calls with each of several groups before arguments, packed once for all."""
         try:
             kinds, words, alive = pack((groups[0], *arguments))
@@ -243,24 +262,17 @@ class LibraryKernel:
         except (KeyError, TypeError, OverflowError) as missing:
             compiled = self._compiled_for(missing)
             return [functools.partial(compiled, group, *arguments) for group in groups]
-        calls = []
+        calls: list[Any] = []
         for group in groups:
             _, (address,), [packed] = pack((group,))
             words[0] = address
-            calls.append(functools.partial(self._call, *version, words[:], (packed, *alive)))
+            calls.append(PackedCall(self.name, *version, words[:], (packed, *alive)))
         return calls
 
     def _version(self, kinds: str) -> tuple[Any, str]:
         if self._versions is None:
             self._versions = self._library.versions_of(self.name)
         return self._versions[kinds]
-
-    def _call(self, function: Any, returns: str, words: Any, _alive: Any = None) -> Any:
-        """Call a packed function; what its words point to must live as long."""
-        result = RESULTS[returns]()
-        if function(words.buffer_info()[0], ctypes.addressof(result)) != 0:
-            raise RuntimeError(f"{self.name} failed")
-        return None if returns == "none" else result.value
 
     def address(self, types: str) -> int:
         """Return where the code for types, given as text, begins."""
@@ -299,7 +311,7 @@ class LibraryKernel:
 
 def calls_of(
     function: Callable[..., Any], groups: Sequence[Any], arguments: tuple[Any, ...]
-) -> list[Callable[[], Any]]:
+) -> list[Any]:
     """Return the calls of a function with each of several groups before the arguments."""
     if isinstance(function, LibraryKernel):
         return function.calls(groups, arguments)

@@ -16,7 +16,7 @@ from scipy.sparse import csr_array
 from sklboost.data.binned_matrix import BinnedMatrix
 from sklboost.data.features import training_bins
 from sklboost.distributed.exchange import add_cells, pack_cells
-from sklboost.engine.parallel import ThreadTeam, assemble
+from sklboost.engine.parallel import ThreadTeam, assemble, state_size, tell_helpers
 from sklboost.engine.sorting import sort_floats
 from sklboost.engine.structs import TreeParams
 from sklboost.estimators.classifier import XGBClassifierLite
@@ -155,6 +155,9 @@ def _compile_metrics() -> None:
 def _assemble_team() -> None:
     with ThreadTeam(2) as team:
         team.run(assemble)
+    # only calls of machine code are told of in cells
+    state, words = np.zeros(state_size(2), dtype=np.int64), np.zeros((2, 2), dtype=np.int64)
+    tell_helpers(state, words, np.zeros(2, dtype=np.int64))
 
 
 def _fit_and_predict(

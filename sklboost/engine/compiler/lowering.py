@@ -21,6 +21,7 @@ from sklboost.engine.instructions import (
     atomic_add,
     atomic_load,
     atomic_store,
+    call_packed,
     count_at_most,
     descend,
     item_bytes,
@@ -373,6 +374,18 @@ def _type_load_word(array, row, column):
         return loaded
 
     return types.uint64(array, types.uint64, types.uint64), codegen
+
+
+@_compiled_as(call_packed)
+def _type_call_packed(function, words):
+    def codegen(context, builder, signature, args):
+        pointer = ir.IntType(8).as_pointer()
+        kind = ir.FunctionType(ir.IntType(32), [pointer, pointer]).as_pointer()
+        room = builder.bitcast(cgutils.alloca_once(builder, ir.IntType(64)), pointer)
+        given = [builder.inttoptr(args[1], pointer), room]
+        return builder.sext(builder.call(builder.inttoptr(args[0], kind), given), ir.IntType(64))
+
+    return types.int64(types.int64, types.int64), codegen
 
 
 @_compiled_as(pause)
