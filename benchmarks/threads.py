@@ -1,8 +1,8 @@
 """Fits and predictions on 1, 2, 4, ... threads beside other libraries, and where members wait.
 
-A record of the kind "fit" is one fit, and one prediction of at most 200,000 rows, of a library with
-so many threads; each library and number of threads has a process of its own, in turn. A record of
-the kind "waits" is one fit whose functions note when members of the team come and go, see
+A record of the kind "fit" is one fit, and one prediction of at most a million rows, by a library
+with so many threads; each library and number of threads has a process of its own, in turn. A record
+of the kind "waits" is one fit whose functions note when members of the team come and go, see
 `threads_child.py`; it has the trees of a plain fit, or there is an error.
 
 Run `python -m benchmarks.threads`; it writes `threads.jsonl` and `.md`.
@@ -21,7 +21,7 @@ import numpy as np
 from . import datasets, peers, runner
 from .runner import OURS
 
-PREDICTED_ROWS = 200_000
+PREDICTED_ROWS = 1_000_000
 # Where members meet.
 PHASES = ("gradients", "quantising", "serial steps", "histograms", "rows", "split search", "other")
 PHASES += ("beginning of a call",)
