@@ -4,9 +4,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from sklboost.data import cuts as cuts_module
 from sklboost.data import raw_values as row_arrays
-from sklboost.data.cuts import FeatureCuts, find_cuts, sample_rows
+from sklboost.data.cuts import find_cuts, sample_rows
 from sklboost.engine.parallel import ThreadTeam
-from tests.data.test_feature_cuts import NO_WEIGHT, assert_same_cuts, cut
+from tests.data.test_feature_cuts import NO_WEIGHT, FeatureCuts, assert_same_cuts, cut
 from tests.data.test_shared_bins import table_of
 from tests.test_hashing import plain_mix
 
