@@ -44,7 +44,7 @@ def divide_values(ordered, rows, weight, absent, sizes, distinct, bins):
     and the largest value of each, and the cut between it and the next; `distinct`, (2, n), is
     scratch. The other arguments are as for :func:`distinct_values`.
     """
-    values, mass = distinct
+    values, mass = distinct[0], distinct[1]  # unpacked, they would not be known as contiguous
     n_bins = distinct_values(ordered, rows, weight, absent, values, mass)
     lower, upper, cuts = bins
     if n_bins == 0:
@@ -408,7 +408,8 @@ def cut_features(team, stored, features, limits, scratch, found):
     if not assemble(team):
         return
     max_bin, has_missing = limits
-    starts, numbers = stored.entries.starts, stored.entries.numbers
+    starts, numbers, given = stored.entries.starts, stored.entries.numbers, stored.entries.values
+    chosen, weight = stored.chosen, stored.weight
     place = next_task(team, 0, len(features))
     while place < len(features):
         feature = features[place]
@@ -418,16 +419,16 @@ def cut_features(team, stored, features, limits, scratch, found):
         if len(numbers) == 0:
             n_values, mass = stop - first, stored.totals[feature]
             for row in range(n_values):
-                values[row] = stored.entries.values[first + row]
+                values[row] = given[first + row]
             for row in range(min(n_values, len(rows))):
                 rows[row] = row
         for index in range(first, first if len(numbers) == 0 else stop):
             row = numbers[index]
-            if len(stored.chosen) == 0 or stored.chosen[row]:
-                values[n_values] = stored.entries.values[index]
+            if len(chosen) == 0 or chosen[row]:
+                values[n_values] = given[index]
                 if len(rows) > 0:
                     rows[n_values] = row
-                mass += stored.weight[row] if len(rows) > 0 else 1.0
+                mass += weight[row] if len(rows) > 0 else 1.0
                 n_values += 1
         n_rows = min(n_values, len(rows))
         in_spare = sort_bits(
@@ -440,7 +441,7 @@ def cut_features(team, stored, features, limits, scratch, found):
         found.n_bins[feature] = divide_values(
             scratch.values[in_spare, team.rank, :n_values],
             scratch.rows[in_spare, team.rank],
-            stored.weight,
+            weight,
             stored.totals[feature] - mass,
             (max_bin, max(1, max_bin - has_missing[feature])),
             scratch.distinct[team.rank],
