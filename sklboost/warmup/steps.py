@@ -14,10 +14,10 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from sklboost.data.binned_matrix import BinnedMatrix
+from sklboost.data.cuts import weigh_distinct
 from sklboost.data.features import training_bins
 from sklboost.distributed.exchange import add_cells, pack_cells
 from sklboost.engine.parallel import ThreadTeam, assemble, state_size, tell_helpers
-from sklboost.engine.sorting import sort_floats
 from sklboost.engine.structs import TreeParams
 from sklboost.estimators.classifier import XGBClassifierLite
 from sklboost.estimators.fit.check_loss import check_loss
@@ -78,7 +78,7 @@ def steps() -> Iterator[tuple[str, Callable[[], object]]]:
     yield "rows held out, sparse features", lambda: _hold_out(csr_array(X))
     yield "bin_features", lambda: _fit_and_predict(bin_features(X, one), one)
     yield "more than 200,000 rows", lambda: _fit_and_predict(many, one)
-    yield "values in order", lambda: [sort_floats(many[:, 0].astype(t)) for t in _FLOATS]
+    yield "few values", lambda: [weigh_distinct(many.astype(t), 0, np.empty(0)) for t in _FLOATS]
     yield "more than 256 bins", lambda: _fit_and_predict(X, two)
     yield "more than 256 bins, float32 features", lambda: _fit_and_predict(X_single, two)
     yield "more than 256 bins, bin_features", lambda: _fit_and_predict(bin_features(X, two), two)

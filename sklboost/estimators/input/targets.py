@@ -313,8 +313,7 @@ class ClassTargets(Targets):
         """Find the classes in labels of rows of positive weight, or several labels of each row."""
         if y.ndim == 2:
             return LabelTargets.learn(y, weight, parameters)
-        check_labels(y)
-        classes = distinct_labels(y)
+        classes = check_labels(y)
         is_counted = isinstance(parameters.class_weight, str)
         codes = label_numbers(y, classes) if is_counted else np.empty(0, np.uint8)
         multipliers = class_multipliers(
@@ -505,13 +504,13 @@ def check_prior(base_score: Any) -> None:
 # --- labels
 
 
-def check_labels(y: np.ndarray) -> None:
-    """Raise ValueError for what are no labels, shape (n_samples,), in scikit-learn's words."""
-    shown = y
+def check_labels(y: np.ndarray) -> np.ndarray:
+    """Return the labels in `y`, shape (n_samples,), sorted; ValueError for what are none."""
+    shown, labels = y, None
     if len(y) > _MOST_SHOWN and y.dtype.kind != "O":
         # scikit-learn looks at all rows; of each label a few tell it as much
-        few = np.repeat(distinct_labels(y), 3)
-        shown = few if len(few) < len(y) else y
+        labels = distinct_labels(y)
+        shown = np.repeat(labels, 3) if 3 * len(labels) < len(y) else y
     try:
         check_classification_targets(shown)
     except ValueError as error:
@@ -524,6 +523,7 @@ def check_labels(y: np.ndarray) -> None:
                 "of a dtype of their own, as y.astype(int) has"
             ) from None
         raise
+    return distinct_labels(y) if labels is None else labels
 
 
 def distinct_labels(y: np.ndarray) -> np.ndarray:
