@@ -29,9 +29,9 @@ from .runner import OURS
 PROCESSORS = 2
 
 # Where members meet. A note of a share is SHARE + N_NOTES * its number of items.
-PHASES = ("gradients", "quantising", "serial steps", "histograms", "rows", "split search", "other")
+PHASES = ("gradients", "serial steps", "histograms", "rows", "split search", "other")
 PHASES += ("beginning of a call",)
-_QUANTISING, _HISTOGRAMS = PHASES.index("quantising"), PHASES.index("histograms")
+_HISTOGRAMS = PHASES.index("histograms")
 ENTERING, LEAVE, TASK, SERIAL, SHARE, N_NOTES = range(len(PHASES) - 1, len(PHASES) + 5)
 # Seconds in which a cache line comes from another core: of one socket, of two.
 LATENCIES = (100e-9, 200e-9)
@@ -111,17 +111,11 @@ def replay(pieces, n_members, latency):
     if n_members == 1:
         meeting = claim = 0.0
     total = dict.fromkeys(("seconds", "work", "python", "serial", "merging", "meetings"), 0.0)
-    segment, shared, n_quantising = [], 0, 0
+    segment = []
     for what, seconds in [*pieces, (ENTERING, 0.0)]:
         if what > ENTERING:
             segment.append((what, seconds))
             continue
-        if what == _QUANTISING:
-            # of three segments the last has the shares of the first, not asked for again
-            n_quantising += 1
-            shared = segment[-1][0] if n_quantising % 3 == 1 else shared
-            if n_quantising % 3 == 0:
-                segment[0] = (shared, segment[0][1])
         _add_segment(segment, what, n_members, claim, total)
         total["meetings"] += meeting
         total["seconds"] += meeting

@@ -20,7 +20,7 @@ from sklboost.boosting import rounds
 from sklboost.engine import parallel
 from sklboost.engine.compiling import kernel, made_kernel
 from sklboost.estimators.fit import fitting
-from sklboost.tree.core import growing, histogram, partition, quantization, splitting
+from sklboost.tree.core import growing, histogram, partition, splitting
 
 from . import datasets, threads
 from .peers import Settings, make_estimator
@@ -28,7 +28,7 @@ from .runner import OURS
 
 ir = cgutils.ir  # of llvmlite, which numba requires
 IS_ALONE = sys.argv[-1] == "cores"
-MODULES = (rounds, quantization, growing, histogram, partition, splitting)  # as threads.PHASES
+MODULES = (rounds, growing, histogram, partition, splitting)  # as threads.PHASES
 LEAVE, TASK, SERIAL = map(np.int64, (threads.LEAVE, threads.TASK, threads.SERIAL))
 ENTERING, SHARE = map(np.int64, (threads.ENTERING, threads.SHARE))
 N_NOTES = np.int64(threads.N_NOTES)
