@@ -50,8 +50,8 @@ from sklboost.tree.core.partition import (
     add_values,
     divide_rows,
     own_all_rows,
-    own_rows,
     route_rows,
+    rows_of_blocks,
 )
 from sklboost.tree.core.pruning import close_gaps, name_final_leaves, prune
 from sklboost.tree.core.quantization import add_up, quantize, weigh
@@ -164,8 +164,9 @@ def fill_own_gradients(team, loss, targets, raw_score, gradient, hessian):
 @kernel
 def quantize_own_rows(team, partition, derivatives, key, gradients, machines):
     """Add up the derivatives and quantise them, each member its rows."""
-    rows = own_rows(team, partition)
-    add_up(team, derivatives, rows)
+    rows = rows_of_blocks(partition, share(team, partition.n_counted))
+    for first in range(rows[0], rows[1], PIECE_ROWS):
+        add_up(team, derivatives, (first, min(first + PIECE_ROWS, rows[1])))
     barrier(team)
     quantize(team, derivatives, key, gradients, machines, rows)
 

@@ -30,12 +30,11 @@ from sklboost.objectives.loss import (
     TargetArrays,
     compile_loss,
     fill_gradients,
-    has_fault,
     targets_of,
 )
 from sklboost.tree.core.growing import TreeInputs, TreeKeys, finish_tree, grow_tree
 from sklboost.tree.core.machines import PIECE_ROWS, TOTALS, exchange_together, row_numbers
-from sklboost.tree.core.partition import ADD_COUNTER, add_values_of, own_rows, rows_of_blocks
+from sklboost.tree.core.partition import ADD_COUNTER, add_values_of, rows_of_blocks
 from sklboost.tree.core.pruning import close_gaps
 from sklboost.tree.core.quantization import (
     FEW_ROWS,
@@ -187,11 +186,15 @@ def boost_rounds(team, parallel_trees, state, params, workspace, grown, unpruned
         update_rows(team, state, (0, 0), True, workspace)
     for parallel_tree in range(first, stop):
         if parallel_tree % params.num_parallel_tree == 0:  # a round begins
-            if has_fault(state.loss):  # every member sees the same
+            is_faulty = False
+            for fault in state.loss.faults:  # every member sees the same
+                is_faulty |= fault != NO_FAULT
+            if is_faulty:
                 if team.rank == 0:
                     state.loss.faulty_round[0] = parallel_tree // params.num_parallel_tree
                 return
-            exchange_together(team, workspace.machines, TOTALS)
+            if workspace.machines.size > 1:
+                exchange_together(team, workspace.machines, TOTALS)
         for output in range(0, len(raw_score), n_tree_outputs):
             outputs = (output, output + n_tree_outputs)
             if state.roots.packed.shape[1] > 0 and output % LANES == 0:
@@ -221,31 +224,25 @@ def update_rows(team, state, outputs, begins, workspace):
     If then a round `begins`, also fill the derivatives and add them up: all of it for one block of
     rows after the other, while it is in the cache. Ends when all are done.
     """
-    partition = workspace.partition
+    partition, targets, raw_score = workspace.partition, state.targets, state.raw_score
+    derivatives = state.derivatives
+    gradient, hessian = derivatives.gradient, derivatives.hessian
     n_blocks = partition.start.shape[0]  # also the blocks of rows that were left out
     block = next_task(team, ADD_COUNTER, partition.n_counted)
     while block < partition.n_counted:
         if outputs[0] < outputs[1]:
-            target, sides = state.raw_score[outputs[0] : outputs[1]], partition.sides[team.rank]
+            target, sides = raw_score[outputs[0] : outputs[1]], partition.sides[team.rank]
             add_values_of(state.matrix, workspace, (block, n_blocks), target, sides)
-        if begins:
-            begin_rows(team, state, rows_of_blocks(partition, block, block + 1))
+        start, stop = rows_of_blocks(partition, (block, block + 1))
+        for first in range(start, stop if begins else start, PIECE_ROWS):
+            piece = (first, min(first + PIECE_ROWS, stop))
+            if state.loss.is_compiled == 1:
+                fill_gradients(team, state.loss, targets, raw_score, gradient, hessian, piece)
+            if state.renewal.leaf.shape[1] > 0:
+                fill_residuals(targets.values, raw_score, state.renewal, piece)
+            add_up(team, derivatives, piece)
         block = next_task(team, ADD_COUNTER, partition.n_counted)
     barrier(team)
-
-
-@kernel
-def begin_rows(team, state, rows):
-    """Fill and add up the derivatives of rows ``[start, stop)``, and the residuals if need be."""
-    targets, raw_score, derivatives = state.targets, state.raw_score, state.derivatives
-    for start in range(rows[0], rows[1], PIECE_ROWS):
-        piece = (start, min(start + PIECE_ROWS, rows[1]))
-        if state.loss.is_compiled == 1:
-            gradient, hessian = derivatives.gradient, derivatives.hessian
-            fill_gradients(team, state.loss, targets, raw_score, gradient, hessian, piece)
-        if state.renewal.leaf.shape[1] > 0:
-            fill_residuals(targets.values, raw_score, state.renewal, piece)
-        add_up(team, derivatives, piece)
 
 
 @inlined
@@ -272,14 +269,14 @@ def tree_keys(state, parallel_tree, output):
 @late()
 def share_roots(team, parallel_tree, first, state, workspace):
     """Build the root histograms of the trees of up to four outputs from `first` on, unless one."""
-    stop = min(first + LANES, len(state.raw_score))
+    stop, partition = min(first + LANES, len(state.raw_score)), workspace.partition
     if stop - first == 1:
         return
     for output in range(first, stop):
         of_tree = derivatives_of(state.derivatives, output, output + 1)
         key = tree_keys(state, parallel_tree, output).rounding
         gradients = gradients_of(state.roots, output - first, workspace.gradients)
-        rows = own_rows(team, workspace.partition)
+        rows = rows_of_blocks(partition, share(team, partition.n_counted))
         quantize(team, of_tree, key, gradients, workspace.machines, rows)
     build_roots(team, state.matrix, state.roots, workspace)
 

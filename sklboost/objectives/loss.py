@@ -483,28 +483,14 @@ def fill_gradients(team, loss, targets, raw_score, gradient, hessian, rows):
     if y.shape[1] < raw_score.shape[1]:
         # the third row of the scratch; blocks use the others
         y, first = scratch[2:], np.int64(rows[0])
-        write_short(targets, first, y[0, : rows[1] - rows[0]])
+        # short targets: one of the two is empty
+        codes = targets.codes[rows[0] : rows[1]]
+        singles, values = targets.singles[rows[0] : rows[1]], y[0]
+        for row in range(len(codes)):
+            values[row] = codes[row]
+        for row in range(len(singles)):
+            values[row] = singles[row]
     of_y, parameters = (np.int64(rows[0]), np.int64(rows[1]), first), loss.parameters
     fault = call_loss(loss.address, of_y, y, raw_score, parameters, gradient, hessian, scratch)
     if fault != NO_FAULT and loss.faults[team.rank] == NO_FAULT:
         loss.faults[team.rank] = fault
-
-
-@kernel
-def write_short(targets, first, values):
-    """Fill `values`, float64, with the short targets of as many rows, from `first` on."""
-    if len(targets.codes) > 0:
-        for row in range(len(values)):
-            values[row] = targets.codes[first + row]
-    else:
-        for row in range(len(values)):
-            values[row] = targets.singles[first + row]
-
-
-@kernel
-def has_fault(loss):
-    """Whether a member found derivatives that no tree can be grown on."""
-    n_faults = 0
-    for member in range(len(loss.faults)):
-        n_faults += loss.faults[member] != NO_FAULT
-    return n_faults > 0

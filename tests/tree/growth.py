@@ -25,7 +25,7 @@ from sklboost.tree.core.growing import (
 )
 from sklboost.tree.core.histogram import build_histograms
 from sklboost.tree.core.machines import PIECE_ROWS
-from sklboost.tree.core.partition import add_values, own_all_rows, own_rows, route_rows
+from sklboost.tree.core.partition import add_values, own_all_rows, route_rows, rows_of_blocks
 from sklboost.tree.core.pruning import close_gaps
 from sklboost.tree.core.quantization import add_up, quantize, weigh
 from sklboost.tree.core.splitting import SplitInputs, find_splits
@@ -178,14 +178,17 @@ def grow(
 
 def add_up_own(team, derivatives, partition):
     """Add up the derivatives of this member's rows."""
-    add_up(team, derivatives, own_rows(team, partition))
+    start, stop = rows_of_blocks(partition, share(team, partition.n_counted))
+    for first in range(start, stop, PIECE_ROWS):
+        add_up(team, derivatives, (first, min(first + PIECE_ROWS, stop)))
 
 
 def quantize_together(team, derivatives, key, gradients, machines):
     """Add up and quantise the derivatives, each member its share of the rows."""
     n_rows = gradients.packed.shape[1]
     rows = [min(n_rows, PIECE_ROWS * end) for end in share(team, -(-n_rows // PIECE_ROWS))]
-    add_up(team, derivatives, tuple(rows))
+    for first in range(*rows, PIECE_ROWS):
+        add_up(team, derivatives, (first, min(first + PIECE_ROWS, rows[1])))
     barrier(team)
     quantize(team, derivatives, key, gradients, machines, tuple(rows))
 

@@ -11,8 +11,7 @@ from sklboost.tree.core.quantization import (
     gradient_of,
     hessian_of,
     pack,
-    round_away,
-    to_be_added,
+    round_by_bits,
     unpack,
     weigh,
 )
@@ -77,9 +76,9 @@ def test_sums_and_differences_of_packed_values_are_packed_sums():
 )
 def test_rounding_by_bits(value, uniform, expected):
     bits = np.uint64(uniform * 2**16)
-    assert round_away(value, to_be_added(bits, AT_RANDOM)) == expected
+    assert round_by_bits(value, bits, AT_RANDOM) == expected
     if uniform == 0.5:
-        assert round_away(value, to_be_added(bits, TO_NEAREST)) == expected
+        assert round_by_bits(value, bits, TO_NEAREST) == expected
 
 
 # --- scales --------------------------------------------------------------------------------------

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from sklboost.engine.compiling import kernel
-from sklboost.engine.parallel import barrier, reset_tasks
+from sklboost.engine.parallel import barrier, reset_tasks, share
 from sklboost.tree.core import options
 from sklboost.tree.core.frontier import ROOT, plan_builds, split_next_nodes, start_tree, weigh_leaf
 from sklboost.tree.core.histogram import build_histograms
 from sklboost.tree.core.machines import HISTOGRAMS, SPLITS, exchange, exchange_together
-from sklboost.tree.core.partition import own_all_rows, own_rows, route_rows
+from sklboost.tree.core.partition import own_all_rows, route_rows, rows_of_blocks
 from sklboost.tree.core.pruning import name_final_leaves, prune, prune_weakest_links
 from sklboost.tree.core.quantization import Gradients, quantize
 from sklboost.tree.core.splitting import SplitInputs, find_splits
@@ -58,14 +58,15 @@ def grow_tree(team, matrix, derivatives, inputs, params, workspace):
     """
     gradients, counts = inputs.gradients, workspace.tree.counts[0]
     keys, columns, machines = inputs.keys, inputs.columns, workspace.machines
+    partition = workspace.partition
     if params.subsample < 1.0:
         options.draw_rows(team, derivatives, keys.rows, params, inputs.rows, workspace)
     if inputs.lane < 0:  # else that was done when roots were built together
-        rows = own_rows(team, workspace.partition)
+        rows = rows_of_blocks(partition, share(team, partition.n_counted))
         quantize(team, derivatives, keys.rounding, gradients, machines, rows)
     if params.subsample == 1.0:
         # only now: the lists may lie where the derivatives were, of the same rows
-        own_all_rows(team, workspace.partition)
+        own_all_rows(team, partition)
     search = SplitInputs(matrix, derivatives, gradients.packed, gradients.scales, params, columns)
     if team.rank == 0:
         reset_tasks(team)

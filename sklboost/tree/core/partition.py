@@ -24,34 +24,27 @@ ADD_COUNTER = np.int64(3)
 
 
 @inlined
-def rows_of_blocks(partition, first, stop):
-    """Return the rows of the blocks ``[first, stop)`` that count, whole pieces: first, behind."""
+def rows_of_blocks(partition, blocks):
+    """Return the rows ``[start, stop)`` of such a range of blocks that count: whole pieces."""
     n_samples, n_counted = partition.lists.shape[1], partition.n_counted
     n_pieces = (n_samples + PIECE_ROWS - 1) // PIECE_ROWS
     return (
-        min(n_pieces * first // n_counted * PIECE_ROWS, n_samples),
-        min(n_pieces * stop // n_counted * PIECE_ROWS, n_samples),
+        min(n_pieces * blocks[0] // n_counted * PIECE_ROWS, n_samples),
+        min(n_pieces * blocks[1] // n_counted * PIECE_ROWS, n_samples),
     )
-
-
-@inlined
-def own_rows(team, partition):
-    """Return the rows ``[start, stop)`` of this member's share of the blocks."""
-    first, stop = share(team, partition.n_counted)
-    return rows_of_blocks(partition, first, stop)
 
 
 @kernel
 def own_all_rows(team, partition):
     """Let the root (node 0) own every row; each member lists its own."""
-    start, stop = own_rows(team, partition)
+    start, stop = rows_of_blocks(partition, share(team, partition.n_counted))
     rows = partition.lists[0, start:stop]
     for position in range(len(rows)):
         rows[position] = start + position
     if team.rank == 0:
         n_blocks = partition.start.shape[0]
         for block in range(n_blocks):
-            rows_of_block = rows_of_blocks(partition, block, block + 1)
+            rows_of_block = rows_of_blocks(partition, (block, block + 1))
             partition.start[block, 0], partition.stop[block, 0] = rows_of_block
 
 

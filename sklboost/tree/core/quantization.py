@@ -211,37 +211,30 @@ def scales_of(scales, output):
 
 @kernel
 def add_up(team, derivatives, rows):
-    """Fill the sums of the derivatives of rows ``[start, stop)``, which are whole pieces."""
-    sums, parts = derivatives.sums, derivatives.scratch[team.rank]
-    for output in range(sums.shape[0]):
-        for start in range(rows[0], rows[1], PIECE_ROWS):
-            stop = min(start + PIECE_ROWS, rows[1])
-            sum_piece(derivatives, output, (start, stop), parts[0], parts[1])
-            for kind in range(2):
-                total = 0.0
-                for index in range(_N_SUMS):
-                    total += parts[kind, index]
-                sums[output, kind, start // PIECE_ROWS] = total
-
-
-@kernel
-def sum_piece(derivatives, output, rows, gradient_sums, hessian_sums):
-    """Fill 32 sums each of ``|g| w`` and ``h w`` of rows ``[start, stop)``."""
-    gradient_sums[:] = 0.0
-    hessian_sums[:] = 0.0
-    for first in range(rows[0], rows[1], _N_SUMS):
-        last = min(first + _N_SUMS, rows[1])
-        gradient = derivatives.gradient[output, first:last]
-        hessian = derivatives.hessian[output, first:last]
-        if len(derivatives.weight) == 0:
-            for index in range(len(gradient)):
-                gradient_sums[index] += abs(np.float64(gradient[index]))
-                hessian_sums[index] += np.float64(hessian[index])
-        else:
-            weight = derivatives.weight[first:last]
-            for index in range(len(gradient)):
-                gradient_sums[index] += abs(np.float64(gradient[index])) * weight[index]
-                hessian_sums[index] += np.float64(hessian[index]) * weight[index]
+    """Fill the sums of the derivatives of rows ``[start, stop)``, a piece."""
+    parts, piece = derivatives.scratch[team.rank], rows[0] // PIECE_ROWS
+    gradient_sums, hessian_sums = parts[0], parts[1]
+    for output in range(derivatives.sums.shape[0]):
+        gradient_sums[:] = 0.0
+        hessian_sums[:] = 0.0
+        for first in range(rows[0], rows[1], _N_SUMS):
+            last = min(first + _N_SUMS, rows[1])
+            gradient = derivatives.gradient[output, first:last]
+            hessian = derivatives.hessian[output, first:last]
+            if len(derivatives.weight) == 0:
+                for index in range(len(gradient)):
+                    gradient_sums[index] += abs(np.float64(gradient[index]))
+                    hessian_sums[index] += np.float64(hessian[index])
+            else:
+                weight = derivatives.weight[first:last]
+                for index in range(len(gradient)):
+                    gradient_sums[index] += abs(np.float64(gradient[index])) * weight[index]
+                    hessian_sums[index] += np.float64(hessian[index]) * weight[index]
+        for kind in range(2):
+            total = 0.0
+            for index in range(_N_SUMS):
+                total += parts[kind, index]
+            derivatives.sums[output, kind, piece] = total
 
 
 @kernel
@@ -317,9 +310,10 @@ def quantize_rows(derivatives, output, key, scales, gradients, numbered):
         of_row = (gradient[position], hessian[position])
         g, h, least = round_row(of_row, factors, bits, rounding, least_of_unknown)
         # a whole weight leaves a whole number, which this second rounding does not change
-        up = to_be_added(mix_bits(bits ^ np.uint64(0x9E3779B9)) & _LOW16, rounding)
-        h = max(np.floor(h * weight[position] + up), least)
-        packed[position] = pack(round_away(g * weight[position], up), h)
+        bits = mix_bits(bits ^ np.uint64(0x9E3779B9)) & _LOW16
+        g = round_by_bits(g * weight[position], bits, rounding)
+        h = round_by_bits(h * weight[position], bits, rounding)
+        packed[position] = pack(g, max(h, least))
 
 
 @inlined
@@ -333,24 +327,17 @@ def round_row(of_row, factors, bits, rounding, least_of_unknown):
     """
     gradient, hessian = of_row
     least = 1.0 if (gradient != 0.0) | (hessian != 0.0) else least_of_unknown
-    up_g, up_h = to_be_added(bits & _LOW16, rounding), to_be_added(bits >> np.uint64(16), rounding)
-    # a hessian has no sign to keep: one below 0 becomes the least
-    row_hessian = np.floor(hessian * factors[1] + up_h)
-    return round_away(gradient * factors[0], up_g), max(row_hessian, least), least
+    row_gradient = round_by_bits(gradient * factors[0], bits & _LOW16, rounding)
+    row_hessian = round_by_bits(hessian * factors[1], bits >> np.uint64(16), rounding)
+    return row_gradient, max(row_hessian, least), least
 
 
 @inlined
-def to_be_added(bits, rounding):
-    """Return what is added to a number before its fraction is cut off, by 16 random bits.
+def round_by_bits(value, bits, rounding):
+    """Round to a whole number by 16 random bits; or to the nearest one, as `rounding` says.
 
-    Between 0 and 1, so that it is rounded up with the probability of its fraction; or one half, to
-    the nearest whole number. One formula for both: without a branch the loops that call this become
-    vector instructions.
+    Away from 0 with the probability of the fraction, so opposite values give opposite results. One
+    formula for both: without a branch the loops that call this become vector instructions.
     """
-    return float_of(np.int64(bits)) * rounding[0] + rounding[1]
-
-
-@inlined
-def round_away(value, up):
-    """Return a value rounded to a whole number like its opposite, which gives the opposite."""
+    up = float_of(np.int64(bits)) * rounding[0] + rounding[1]
     return math.copysign(np.floor(abs(value) + up), value)
