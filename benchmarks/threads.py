@@ -23,7 +23,7 @@ from .runner import OURS
 
 PREDICTED_ROWS = 1_000_000
 # Where members meet.
-PHASES = ("gradients", "quantising", "serial steps", "histograms", "rows", "split search", "other")
+PHASES = ("gradients", "serial steps", "histograms", "rows", "split search", "other")
 PHASES += ("beginning of a call",)
 ENTERING, LEAVE = len(PHASES) - 1, len(PHASES)
 

@@ -18,14 +18,14 @@ from sklboost.boosting import rounds
 from sklboost.engine import parallel
 from sklboost.engine.compiling import kernel, made_kernel
 from sklboost.estimators.fit import fitting
-from sklboost.tree.core import growing, histogram, partition, quantization, splitting
+from sklboost.tree.core import growing, histogram, partition, splitting
 
 from . import datasets, threads
 from .peers import Settings, make_estimator
 from .runner import OURS
 
 ir = cgutils.ir  # of llvmlite, which numba requires
-MODULES = (rounds, quantization, growing, histogram, partition, splitting)  # as threads.PHASES
+MODULES = (rounds, growing, histogram, partition, splitting)  # as threads.PHASES
 LEAVE, ENTERING = np.int64(threads.LEAVE), np.int64(threads.ENTERING)
 ROOM = np.int64(1 << 22)  # cells of the state for the notes of a member: their number, then pairs
 MOST_MEMBERS = 64

@@ -13,7 +13,7 @@ from sklboost.data.raw_values import RawMatrix, raw_matrix, row_blocks
 from sklboost.engine.compiling import inlined, kernel, late
 from sklboost.engine.elementary import hash_key
 from sklboost.engine.model import NODE_DTYPE, OUTPUT_DTYPE, LinearLeaves, Trees
-from sklboost.engine.parallel import ThreadTeam, assemble, barrier, share
+from sklboost.engine.parallel import ThreadTeam, assemble, barrier, next_task, share
 from sklboost.engine.structs import PARAMS_DTYPE, TrainingBins, TreeParams, records
 from sklboost.objectives.blocks import NO_FAULT
 from sklboost.objectives.custom import (
@@ -30,15 +30,17 @@ from sklboost.objectives.loss import (
     TargetArrays,
     compile_loss,
     fill_gradients,
-    has_fault,
     targets_of,
 )
-from sklboost.tree.core.growing import Scores, TreeInputs, TreeKeys, finish_tree, grow_tree
-from sklboost.tree.core.machines import row_numbers
+from sklboost.tree.core.growing import TreeInputs, TreeKeys, finish_tree, grow_tree
+from sklboost.tree.core.machines import PIECE_ROWS, TOTALS, exchange_together, row_numbers
+from sklboost.tree.core.partition import ADD_COUNTER, add_values_of, rows_of_blocks
+from sklboost.tree.core.pruning import close_gaps
 from sklboost.tree.core.quantization import (
     FEW_ROWS,
     LANES,
     Derivatives,
+    add_up,
     derivatives_of,
     quantize,
     weigh,
@@ -179,37 +181,69 @@ def boost_rounds(team, parallel_trees, state, params, workspace, grown, unpruned
     """
     if not assemble(team):
         return
-    raw_score, derivatives = state.raw_score, state.derivatives
-    gradient, hessian = derivatives.gradient, derivatives.hessian
-    tree, n_tree_outputs = 0, len(workspace.gradients.packed)
-    for parallel_tree in range(parallel_trees[0], parallel_trees[1]):
+    first, stop = parallel_trees
+    raw_score, n_tree_outputs, tree = state.raw_score, len(workspace.gradients.packed), 0
+    if first % params.num_parallel_tree == 0:
+        update_rows(team, state, (0, 0), True, workspace)
+    for parallel_tree in range(first, stop):
         if parallel_tree % params.num_parallel_tree == 0:  # a round begins
-            targets = state.targets
-            if state.loss.is_compiled == 1:
-                fill_gradients(team, state.loss, targets, raw_score, gradient, hessian)
-            if state.renewal.leaf.shape[1] > 0:
-                fill_residuals(team, targets.values, raw_score, state.renewal)
-            barrier(team)
-            if has_fault(state.loss):  # every member sees the same
+            is_faulty = False
+            for fault in state.loss.faults:  # every member sees the same
+                is_faulty |= fault != NO_FAULT
+            if is_faulty:
                 if team.rank == 0:
                     state.loss.faulty_round[0] = parallel_tree // params.num_parallel_tree
                 return
+            if workspace.machines.size > 1:
+                exchange_together(team, workspace.machines, TOTALS)
         for output in range(0, len(raw_score), n_tree_outputs):
-            stop = output + n_tree_outputs
+            outputs = (output, output + n_tree_outputs)
             if state.roots.packed.shape[1] > 0 and output % LANES == 0:
                 share_roots(team, parallel_tree, output, state, workspace)
-            of_tree = derivatives_of(derivatives, output, stop)
+            of_tree = derivatives_of(state.derivatives, outputs[0], outputs[1])
             inputs = inputs_of(state, parallel_tree, output, workspace)
             grow_tree(team, state.matrix, of_tree, inputs, params, workspace)
             if workspace.machines.failed[0] == 1:
                 return
             if team.rank == 0 and len(unpruned.nodes) > 0:
                 store_tree(workspace.tree, unpruned, tree)
-            scores = Scores(raw_score[output:stop], renewal_of(state.renewal, output, stop))
-            finish_tree(team, state.matrix, of_tree, state.columns.rules, params, workspace, scores)
+            renewal, rules = renewal_of(state.renewal, outputs[0], outputs[1]), state.columns.rules
+            finish_tree(team, state.matrix, of_tree, rules, params, workspace, renewal)
+            is_last = parallel_tree + 1 < stop and outputs[1] == len(raw_score)
+            begins = is_last and (parallel_tree + 1) % params.num_parallel_tree == 0
+            update_rows(team, state, outputs, begins, workspace)
             if team.rank == 0:
+                close_gaps(workspace.tree)
                 store_tree(workspace.tree, grown, tree)
             tree += 1
+
+
+@kernel
+def update_rows(team, state, outputs, begins, workspace):
+    """Add the values of the tree of the outputs ``[first, stop)`` to the raw scores, if any.
+
+    If then a round `begins`, also fill the derivatives and add them up: all of it for one block of
+    rows after the other, while it is in the cache. Ends when all are done.
+    """
+    partition, targets, raw_score = workspace.partition, state.targets, state.raw_score
+    derivatives = state.derivatives
+    gradient, hessian = derivatives.gradient, derivatives.hessian
+    n_blocks = partition.start.shape[0]  # also the blocks of rows that were left out
+    block = next_task(team, ADD_COUNTER, partition.n_counted)
+    while block < partition.n_counted:
+        if outputs[0] < outputs[1]:
+            target, sides = raw_score[outputs[0] : outputs[1]], partition.sides[team.rank]
+            add_values_of(state.matrix, workspace, (block, n_blocks), target, sides)
+        start, stop = rows_of_blocks(partition, (block, block + 1))
+        for first in range(start, stop if begins else start, PIECE_ROWS):
+            piece = (first, min(first + PIECE_ROWS, stop))
+            if state.loss.is_compiled == 1:
+                fill_gradients(team, state.loss, targets, raw_score, gradient, hessian, piece)
+            if state.renewal.leaf.shape[1] > 0:
+                fill_residuals(targets.values, raw_score, state.renewal, piece)
+            add_up(team, derivatives, piece)
+        block = next_task(team, ADD_COUNTER, partition.n_counted)
+    barrier(team)
 
 
 @inlined
@@ -236,14 +270,15 @@ def tree_keys(state, parallel_tree, output):
 @late()
 def share_roots(team, parallel_tree, first, state, workspace):
     """Build the root histograms of the trees of up to four outputs from `first` on, unless one."""
-    stop = min(first + LANES, len(state.raw_score))
+    stop, partition = min(first + LANES, len(state.raw_score)), workspace.partition
     if stop - first == 1:
         return
     for output in range(first, stop):
         of_tree = derivatives_of(state.derivatives, output, output + 1)
         key = tree_keys(state, parallel_tree, output).rounding
         gradients = gradients_of(state.roots, output - first, workspace.gradients)
-        quantize(team, of_tree, key, gradients, workspace.machines)
+        rows = rows_of_blocks(partition, share(team, partition.n_counted))
+        quantize(team, of_tree, key, gradients, workspace.machines, rows)
     build_roots(team, state.matrix, state.roots, workspace)
 
 
@@ -408,7 +443,8 @@ def _make_state(
     gradient, hessian = _allocate_derivatives(task, workspace.partition)
     scale = None if task.part is None else task.part.weight_scale
     arrays = row_arrays_of(task.X)
-    derivatives = weigh(gradient, hessian, task.weight, scale, arrays)
+    n_everywhere = 0 if task.part is None else task.part.machines.n_samples
+    derivatives = weigh(gradient, hessian, task.weight, n_threads, scale, n_everywhere, arrays)
     rows = allocate_row_sample(n_samples, params, n_threads, arrays)
     # several trees of a round may have the same rows in their roots, here and in memory
     are_several = task.n_outputs > task.n_tree_outputs == 1

@@ -19,6 +19,7 @@ from sklboost.tree.core.machines import (
     BLOCK_ROWS,
     HISTOGRAMS,
     MAGNITUDES,
+    PIECE_ROWS,
     QUANTILES,
     SPLITS,
     TOTALS,
@@ -111,10 +112,14 @@ class Exchange:
 
     def _order_totals(self) -> None:
         """Put the sums of the blocks of all machines in the order of the blocks."""
-        totals = self._workspace.gradients.totals
-        own = totals[:, : len(self._blocks[self._peers.rank])].copy()
+        sums, totals = self._derivatives.sums, self._derivatives.totals
+        n_blocks, n_pieces = len(self._blocks[self._peers.rank]), BLOCK_ROWS // PIECE_ROWS
+        pieces = np.zeros((*sums.shape[:2], n_blocks * n_pieces))
+        pieces[:, :, : sums.shape[2]] = sums
+        # added in order, as one machine does
+        own = pieces.reshape(*sums.shape[:2], n_blocks, n_pieces).cumsum(axis=-1)[..., -1]
         for blocks, part in zip(self._blocks, self._from_all(own), strict=True):
-            totals[:, blocks] = part.view(np.float64).reshape(2, -1)
+            totals[:, :, blocks] = part.view(np.float64).reshape(*sums.shape[:2], -1)
 
     def _add_counts(self) -> None:
         """Add up the counts of all machines, for the first member of the team."""

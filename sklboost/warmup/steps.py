@@ -195,7 +195,7 @@ def _add_up_spreads(X: np.ndarray) -> None:
     smallest = {name: kind(1) for name, kind in get_type_hints(TreeParams).items()}
     workspace = allocate_workspace(matrix, TreeParams(**smallest), 1, 1)
     gradient, hessian = np.zeros((2, 1, len(X)), dtype=np.float32)
-    derivatives = weigh(gradient, hessian, np.empty(0))
+    derivatives = weigh(gradient, hessian, np.empty(0), 1)
     sums = np.empty((0, 1, 2), dtype=np.int64)
     sum_spreads(derivatives, workspace, sums)
     keep_spreads(derivatives, workspace, sums)

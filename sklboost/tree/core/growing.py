@@ -11,20 +11,19 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from sklboost.engine.compiling import kernel
-from sklboost.engine.parallel import barrier, reset_tasks
+from sklboost.engine.parallel import barrier, reset_tasks, share
 from sklboost.tree.core import options
 from sklboost.tree.core.frontier import ROOT, plan_builds, split_next_nodes, start_tree, weigh_leaf
 from sklboost.tree.core.histogram import build_histograms
 from sklboost.tree.core.machines import HISTOGRAMS, SPLITS, exchange, exchange_together
-from sklboost.tree.core.partition import add_values, own_all_rows, route_rows
-from sklboost.tree.core.pruning import close_gaps, name_final_leaves, prune, prune_weakest_links
+from sklboost.tree.core.partition import own_all_rows, route_rows, rows_of_blocks
+from sklboost.tree.core.pruning import name_final_leaves, prune, prune_weakest_links
 from sklboost.tree.core.quantization import Gradients, quantize
 from sklboost.tree.core.splitting import SplitInputs, find_splits
 from sklboost.tree.core.workspace import OWN
 
 if TYPE_CHECKING:
     from sklboost.tree.options.column_sampling import ColumnSample
-    from sklboost.tree.options.renewal import Renewal
     from sklboost.tree.options.row_sampling import RowSample
     from sklboost.tree.options.several_outputs import SharedRoots
     from sklboost.tree.options.shared_columns import HistogramBins
@@ -50,14 +49,6 @@ class TreeInputs(NamedTuple):
     lane: np.int64  # of the tree in these; -1: it adds up its root's rows itself
 
 
-class Scores(NamedTuple):
-    """The raw scores that leaf values are added to, and what renews these values before."""
-
-    # float64, shape (n_outputs, n_samples): of the outputs that the tree has values for
-    raw_score: np.ndarray
-    renewal: "Renewal"  # empty: leaf values stay as they are
-
-
 @kernel
 def grow_tree(team, matrix, derivatives, inputs, params, workspace):
     """Grow one tree on the derivatives; every member of the team calls it.
@@ -67,13 +58,15 @@ def grow_tree(team, matrix, derivatives, inputs, params, workspace):
     """
     gradients, counts = inputs.gradients, workspace.tree.counts[0]
     keys, columns, machines = inputs.keys, inputs.columns, workspace.machines
+    partition = workspace.partition
     if params.subsample < 1.0:
         options.draw_rows(team, derivatives, keys.rows, params, inputs.rows, workspace)
     if inputs.lane < 0:  # else that was done when roots were built together
-        quantize(team, derivatives, keys.rounding, gradients, machines)
+        rows = rows_of_blocks(partition, share(team, partition.n_counted))
+        quantize(team, derivatives, keys.rounding, gradients, machines, rows)
     if params.subsample == 1.0:
-        # only now: the lists may lie where the derivatives were
-        own_all_rows(team, workspace.partition)
+        # only now: the lists may lie where the derivatives were, of the same rows
+        own_all_rows(team, partition)
     search = SplitInputs(matrix, derivatives, gradients.packed, gradients.scales, params, columns)
     if team.rank == 0:
         reset_tasks(team)
@@ -127,10 +120,11 @@ def sum_root(matrix, workspace):
 
 
 @kernel
-def finish_tree(team, matrix, derivatives, rules, params, workspace, scores):
-    """Prune the tree that was grown on the derivatives and add its leaf values to the raw scores.
+def finish_tree(team, matrix, derivatives, rules, params, workspace, renewal):
+    """Prune the tree that was grown on the derivatives; every member of the team calls it.
 
-    Every member of the team calls it. The nodes that are left are numbered anew.
+    Then ``tree.values`` says what is to be added to the raw scores, and ``growth.final`` what is
+    left of the tree.
     """
     if team.rank == 0:
         prune(workspace.tree, params)
@@ -138,9 +132,5 @@ def finish_tree(team, matrix, derivatives, rules, params, workspace, scores):
             prune_weakest_links(workspace.tree, params)
         name_final_leaves(workspace.tree)
     barrier(team)
-    if scores.renewal.leaf.shape[1] > 0:
-        options.renew_leaves(team, matrix, derivatives, scores.renewal, rules, params, workspace)
-    n_blocks = workspace.partition.start.shape[0]  # also the blocks of rows that were left out
-    add_values(team, matrix, workspace, n_blocks, scores.raw_score)
-    if team.rank == 0:
-        close_gaps(workspace.tree)
+    if renewal.leaf.shape[1] > 0:
+        options.renew_leaves(team, matrix, derivatives, renewal, rules, params, workspace)

@@ -14,8 +14,9 @@ from sklboost.engine.compiling import by_address, inlined, late
 from sklboost.engine.parallel import barrier
 
 # Rows are numbered through all machines and cut into blocks of this size. A machine has whole
-# blocks, and only the last of all may be shorter.
-BLOCK_ROWS = 4096
+# blocks, and only the last of all may be shorter. Derivatives are made and added up in pieces of a
+# block, so few rows that they stay in the first-level cache.
+BLOCK_ROWS, PIECE_ROWS = 4096, 256
 
 # Stages: what is exchanged.
 TOTALS = np.int64(0)  # sums of the derivatives of each block, for their scales

@@ -265,7 +265,7 @@ def allocate_workspace(
     """
     n_samples, n_sums = len(matrix.rows), n_outputs + int(params.min_child_samples > 0)
     machines = machines or one_machine(n_samples, matrix.rows.shape[1])
-    gradients = allocate_gradients(n_outputs, n_samples, n_sums, machines, arrays)
+    gradients = allocate_gradients(n_outputs, n_samples, n_sums, arrays)
     capacity = max_nodes(machines.n_samples, params) + 2
     n_bins, n_cells = (int(np.diff(a).max()) for a in (matrix.bin_starts, matrix.cell_starts))
     n_tasks, n_built = capacity + 8 * n_threads, n_built or len(matrix.columns)

@@ -219,10 +219,10 @@ def allocate_renewal(
 
 
 @late()
-def fill_residuals(team, y, raw_score, renewal):
-    """Fill this member's share of the residuals, if leaves are renewed from them."""
-    start, stop = share(team, renewal.residual.shape[1])
-    for output in range(renewal.residual.shape[0] if start < stop else 0):
+def fill_residuals(y, raw_score, renewal, rows):
+    """Fill the residuals of rows ``[start, stop)``."""
+    start, stop = rows
+    for output in range(renewal.residual.shape[0]):
         target, score = y[output % y.shape[0], start:stop], raw_score[output, start:stop]
         residual = renewal.residual[output, start:stop]
         for row in range(len(residual)):
