@@ -80,7 +80,12 @@ def find_splits(team, search, workspace):
     n_tasks = n_searched * n_chunks
     task = next_task(team, COUNTER, n_tasks)
     while task < n_tasks:
-        search_node(search, workspace, task, team.rank)
+        # a chunk of features of two siblings: a member's share are mostly the columns that it has
+        # just added up, and subtracted from their parent's
+        of_pair, before = 2 * n_chunks, task // (2 * n_chunks) * 2
+        n_siblings = min(2, n_searched - before)
+        chunk, index = task % of_pair // n_siblings, before + task % of_pair % n_siblings
+        search_node(search, workspace, index * n_chunks + chunk, team.rank)
         task = next_task(team, COUNTER, n_tasks)
     barrier(team)
     if team.rank == 0:
