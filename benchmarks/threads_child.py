@@ -35,9 +35,15 @@ N_NOTES = np.int64(threads.N_NOTES)
 ROOM = np.int64(1 << 22)  # cells of the state for the notes of a member: their number, then pairs
 MOST_MEMBERS = 64
 FIRST = np.int64(parallel.state_size(MOST_MEMBERS))  # of the state: the notes, behind what counts
-NAMES = ("barrier", "assemble", "next_task", "share", "reset_tasks", "ThreadTeam")
+NAMES = ("barrier", "begin_step", "end_step", "assemble", "next_task", "share", "reset_tasks")
 REAL = [getattr(parallel, name) for name in NAMES]
-real_barrier, real_assemble, real_next_task, real_share, real_reset_tasks, RealTeam = REAL
+real_barrier, real_begin_step, real_end_step, real_assemble = REAL[:4]
+real_next_task, real_share, real_reset_tasks = REAL[4:]
+RealTeam = parallel.ThreadTeam
+# What members meet for before a serial step: by the counter that they took their last tasks from.
+PHASE_OF_COUNTER = tuple(
+    map(threads.PHASES.index, ("rows", "histograms", "split search", "rows", "histograms"))
+)
 
 
 @intrinsic
@@ -64,7 +70,7 @@ def note(team, what):
     """Note what this member does now, and the time."""
     start = FIRST + ROOM * team.rank
     place = team.state[start] + 1
-    if 2 * place + 1 < ROOM:
+    if 2 * place + 1 < ROOM - 1:  # the last cell is for `next_task`
         team.state[start] = place
         team.state[start + 2 * place] = what
         team.state[start + 2 * place + 1] = now()
@@ -83,6 +89,34 @@ def meeting(what):
 
 
 @kernel
+def phase(team):
+    """Return the phase of this member's last task."""
+    return np.int64(PHASE_OF_COUNTER[team.state[FIRST + ROOM * team.rank + ROOM - 1]])
+
+
+@kernel
+def begin_step(team, by_caller):
+    """As in the package; alone, the meeting is where the step ends."""
+    if IS_ALONE:
+        note(team, SERIAL)
+        return np.int64(1)
+    note(team, phase(team))
+    is_mine = real_begin_step(team, by_caller)
+    note(team, LEAVE)
+    return is_mine
+
+
+@kernel
+def end_step(team):
+    """As in the package."""
+    if IS_ALONE:
+        note(team, phase(team))
+        note(team, LEAVE)
+    else:
+        real_end_step(team)
+
+
+@kernel
 def assemble(team):
     """As in the package."""
     note(team, ENTERING)
@@ -94,6 +128,7 @@ def assemble(team):
 @kernel
 def next_task(team, counter, n_tasks):
     """As in the package."""
+    team.state[FIRST + ROOM * team.rank + ROOM - 1] = counter
     note(team, TASK)
     return real_next_task(team, counter, n_tasks)
 
@@ -147,8 +182,9 @@ def replace_functions():
     modules = [module for name, module in sys.modules.items() if name.startswith("sklboost.")]
     for module in modules:
         what = np.int64(MODULES.index(module) if module in MODULES else len(MODULES))
-        noting = (meeting(what), assemble, next_task, share, reset_tasks, NotedTeam)
-        for name, real, other in zip(NAMES, REAL, noting, strict=True):
+        noting = (meeting(what), begin_step, end_step, assemble, next_task, share, reset_tasks)
+        names, real_ones = (*NAMES, "ThreadTeam"), (*REAL, RealTeam)
+        for name, real, other in zip(names, real_ones, (*noting, NotedTeam), strict=True):
             if module is not parallel and vars(module).get(name) is real:
                 setattr(module, name, other)
     if IS_ALONE:

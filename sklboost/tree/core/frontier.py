@@ -55,7 +55,12 @@ def split_next_nodes(search, workspace):
     """
     tree, pool, params = workspace.tree, workspace.pool, search.params
     counts = tree.counts[0]
-    release_siblings(params, tree, pool)
+    # the slots of nodes that were built only for their siblings' sake
+    for index in range(counts.n_builds):
+        node = pool.builds[index].node
+        if not can_be_split(node, params, tree):
+            release_slot(node, tree, pool)
+    counts.n_builds = 0
     if params.symmetric == 1:
         options.split_depth(search, workspace)
         return
@@ -364,17 +369,6 @@ def has_slots(node, n_reserved, tree, pool):
     return counts.n_free - n_reserved >= n_needed
 
 
-@inlined
-def release_siblings(params, tree, pool):
-    """Release the slots of nodes that were built only for their siblings' sake."""
-    counts = tree.counts[0]
-    for index in range(counts.n_builds):
-        node = pool.builds[index].node
-        if not can_be_split(node, params, tree):
-            release_slot(node, tree, pool)
-    counts.n_builds = 0
-
-
 @kernel
 def release_slot(node, tree, pool):
     """Release the histogram slot of a node, if it has one."""
@@ -397,8 +391,10 @@ def arrange_tasks(team, search, workspace):
     counts.n_chunks, counts.n_build_chunks = 1, 1
     if team.size == 1 and pool.in_order == 0:
         return
-    n_features = len(search.matrix.places)
-    counts.n_chunks = max(1, min(n_features, 4 * team.size // max(1, counts.n_searched)))
+    n_features, n_searches = len(search.matrix.places), max(1, counts.n_searched)
+    if search.params.symmetric == 1:
+        n_searches = 1  # for a split of all these nodes
+    counts.n_chunks = max(1, min(n_features, 4 * team.size // n_searches))
     n_rows, n_shared_rows = 0, 0
     for index in range(counts.n_builds):
         n_rows += tree.growth[pool.builds[index].node].n_rows

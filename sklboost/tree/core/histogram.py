@@ -39,7 +39,7 @@ def build_histograms(team, bins, gradients, workspace):
 
     First the smaller nodes, and where these are few, some columns of a node at a time; then the
     large ones, block by block, which are listed first: small tasks last, so that all members end at
-    about the same time. Ends with every histogram complete for every member of the team.
+    about the same time. The histograms are complete when the team has met.
     """
     tree, pool, counts = workspace.tree, workspace.pool, workspace.tree.counts[0]
     n_blocks = workspace.partition.n_counted
@@ -70,10 +70,9 @@ def build_histograms(team, bins, gradients, workspace):
             part, block = task // n_blocks, task % n_blocks
         build_part(team, bins, gradients, workspace, part, block)
         task = next_task(team, _PART_COUNTER, n_parts)
-    barrier(team)
     if counts.n_shared > 0:
-        merge_parts(team, bins, workspace)
         barrier(team)
+        merge_parts(team, bins, workspace)
 
 
 @inlined
