@@ -15,7 +15,7 @@ from sklboost.engine.parallel import barrier, begin_step, end_step, reset_tasks
 from sklboost.tree.core import options
 from sklboost.tree.core.frontier import ROOT, plan_builds, split_next_nodes, start_tree, weigh_leaf
 from sklboost.tree.core.histogram import build_histograms
-from sklboost.tree.core.machines import HISTOGRAMS, SPLITS, exchange
+from sklboost.tree.core.machines import HISTOGRAMS, SPLITS, exchange, exchange_together
 from sklboost.tree.core.partition import add_values, own_all_rows, route_rows
 from sklboost.tree.core.pruning import close_gaps, name_final_leaves, prune, prune_weakest_links
 from sklboost.tree.core.quantization import Gradients, quantize
@@ -110,9 +110,7 @@ def grow_tree(team, matrix, derivatives, inputs, params, workspace):
             plan_builds(team, search, workspace)
             end_step(team)
         build_histograms(team, inputs.bins, gradients, workspace)
-        if begin_step(team, by_caller) == 1:
-            exchange(machines, HISTOGRAMS)
-            end_step(team)
+        exchange_together(team, machines, HISTOGRAMS)
         find_splits(team, search, workspace)
 
 

@@ -75,8 +75,7 @@ def find_splits(team, search, workspace):
     if search.params.symmetric == 1:
         options.find_common_split(team, search, workspace)
         return
-    tree = workspace.tree
-    n_searched, n_chunks = tree.counts[0].n_searched, tree.counts[0].n_chunks
+    n_searched, n_chunks = workspace.tree.counts[0].n_searched, workspace.tree.counts[0].n_chunks
     n_tasks = n_searched * n_chunks
     task = next_task(team, COUNTER, n_tasks)
     while task < n_tasks:
@@ -95,17 +94,16 @@ def choose_splits(search, workspace):
 
     A serial step, after :func:`find_splits`.
     """
-    tree, candidates = workspace.tree, workspace.scratch.candidates
-    n_searched, n_chunks = tree.counts[0].n_searched, tree.counts[0].n_chunks
+    tree, found, counts = workspace.tree, workspace.scratch.candidates, workspace.tree.counts[0]
     if search.params.symmetric == 1:
         options.choose_common_split(search, workspace)
         return
-    for index in range(n_searched):
-        node, chosen = tree.searched[index], index * n_chunks
-        for task in range(chosen + 1, (index + 1) * n_chunks):
-            if candidates[task].gain > candidates[chosen].gain:
+    for index in range(counts.n_searched):
+        node, chosen = tree.searched[index], index * counts.n_chunks
+        for task in range(chosen + 1, (index + 1) * counts.n_chunks):
+            if found[task].gain > found[chosen].gain:
                 chosen = task
-        split = candidates[chosen]
+        split = found[chosen]
         tree.splits[node] = split
         tree.sums[node, LEFT, 0] = split.left_sum
         if split.n_listed > 0 or tree.sums.shape[2] > 1:
