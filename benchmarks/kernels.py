@@ -55,7 +55,7 @@ from sklboost.tree.core.partition import (
 )
 from sklboost.tree.core.pruning import close_gaps, name_final_leaves, prune
 from sklboost.tree.core.quantization import add_up, quantize, weigh
-from sklboost.tree.core.splitting import SplitInputs, find_splits
+from sklboost.tree.core.splitting import SplitInputs, choose_splits, find_splits
 from sklboost.tree.core.workspace import OWN, allocate_workspace
 from sklboost.tree.options.column_sampling import allocate_bins, allocate_column_sample
 from sklboost.tree.predict.prediction import add_constant_leaves
@@ -222,6 +222,7 @@ def grow_by_phase(watch, matrix, bins, derivatives, params, workspace):
     watch.time("planning", weigh_leaf, ROOT, search, workspace.tree)
     watch.run("split search", find_splits, search, workspace)
     while True:
+        watch.time("planning", choose_splits, search, workspace)
         watch.time("planning", split_next_nodes, search, workspace)
         if workspace.tree.counts[0].n_frontier == 0:
             return

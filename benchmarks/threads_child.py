@@ -30,9 +30,13 @@ LEAVE, ENTERING = np.int64(threads.LEAVE), np.int64(threads.ENTERING)
 ROOM = np.int64(1 << 22)  # cells of the state for the notes of a member: their number, then pairs
 MOST_MEMBERS = 64
 FIRST = np.int64(parallel.state_size(MOST_MEMBERS))  # of the state: the notes, behind what counts
-NAMES = ("barrier", "assemble", "ThreadTeam")
+NAMES = ("barrier", "begin_step", "next_task", "assemble", "ThreadTeam")
 REAL = [getattr(parallel, name) for name in NAMES]
-real_barrier, real_assemble, RealTeam = REAL
+real_barrier, real_begin_step, real_next_task, real_assemble, RealTeam = REAL
+# What members meet for before a serial step: by the counter that they took their last tasks from.
+PHASE_OF_COUNTER = tuple(
+    map(threads.PHASES.index, ("rows", "histograms", "split search", "rows", "histograms"))
+)
 
 
 @intrinsic
@@ -77,6 +81,23 @@ def meeting(what):
 
 
 @kernel
+def begin_step(team, by_caller):
+    """As in the package."""
+    counter = team.state[FIRST + ROOM * team.rank + ROOM - 1]
+    note(team, np.int64(PHASE_OF_COUNTER[counter]))
+    is_mine = real_begin_step(team, by_caller)
+    note(team, LEAVE)
+    return is_mine
+
+
+@kernel
+def next_task(team, counter, n_tasks):
+    """As in the package."""
+    team.state[FIRST + ROOM * team.rank + ROOM - 1] = counter
+    return real_next_task(team, counter, n_tasks)
+
+
+@kernel
 def assemble(team):
     """As in the package."""
     note(team, ENTERING)
@@ -109,7 +130,7 @@ def replace_functions():
     modules = [module for name, module in sys.modules.items() if name.startswith("sklboost.")]
     for module in modules:
         what = np.int64(MODULES.index(module) if module in MODULES else len(MODULES))
-        noting = (meeting(what), assemble, NotedTeam)
+        noting = (meeting(what), begin_step, next_task, assemble, NotedTeam)
         for name, real, other in zip(NAMES, REAL, noting, strict=True):
             if module is not parallel and vars(module).get(name) is real:
                 setattr(module, name, other)

@@ -31,6 +31,8 @@ from sklboost.engine.parallel import (
     _Job,
     assemble,
     barrier,
+    begin_step,
+    end_step,
     is_last,
     next_rows,
     next_task,
@@ -59,6 +61,20 @@ def meet(team, n_rounds, places, wrong):
         for rank in range(team.size):
             if places[8 * rank] != round_:
                 atomic_add(wrong, 0, 1)
+        barrier(team)
+
+
+@kernel
+def take_turns(team, n_rounds, by_caller, n_steps, wrong):
+    """Let one member a round count the round, and count all that read another number after."""
+    if not assemble(team):
+        return
+    for round_ in range(n_rounds):
+        if begin_step(team, by_caller) == 1:
+            n_steps[team.rank] += 1
+            end_step(team)
+        if n_steps.sum() != round_ + 1:
+            atomic_add(wrong, 0, 1)
         barrier(team)
 
 
@@ -199,6 +215,18 @@ def test_nobody_passes_a_barrier_alone(size):
     wrong = np.zeros(1, dtype=np.int64)
     run(meet, 300 if size <= 5 else 20, np.zeros(8 * size, dtype=np.int64), wrong, size=size)
     assert wrong[0] == 0
+
+
+@pytest.mark.parametrize("by_caller", [0, 1])
+@pytest.mark.parametrize("size", [*SIZES, 21])
+def test_one_member_does_a_step_and_the_others_see_what_it_did(size, by_caller):
+    n_rounds, wrong = 300 if size <= 5 else 20, np.zeros(1, dtype=np.int64)
+    n_steps = np.zeros(size, dtype=np.int64)
+    run(take_turns, n_rounds, np.int64(by_caller), n_steps, wrong, size=size)
+    assert wrong[0] == 0
+    assert n_steps.sum() == n_rounds
+    if by_caller == 1:
+        assert n_steps[0] == n_rounds
 
 
 @pytest.mark.interpreted

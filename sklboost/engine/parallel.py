@@ -273,15 +273,36 @@ def wait_a_moment(spins):
 @kernel
 def barrier(team):
     """Wait for every member; what any of them wrote before is seen by all of them after."""
+    if team.size > 1 and begin_step(team, np.int64(0)) == 1:
+        end_step(team)
+
+
+@kernel
+def begin_step(team, by_caller):
+    """Wait for every member; return 1 to the one that does the serial step that follows, else 0.
+
+    It is the last member to come, so that no one waits for it once more; or, if `by_caller` is 1,
+    member 0, whose thread may call Python. The others return when it calls :func:`end_step`.
+    """
     if team.size == 1:
-        return
-    generation = atomic_load(team.state, _GENERATION)
+        return np.int64(1)
+    generation, is_mine = atomic_load(team.state, _GENERATION), np.int64(0)
     if is_last(team):
-        atomic_store(team.state, _GENERATION, generation + 1)
-        return
-    spins = 0
-    while atomic_load(team.state, _GENERATION) == generation:
+        if by_caller == 0:
+            return np.int64(1)
+        atomic_store(team.state, _GENERATION, generation + 1)  # all are there
+    if by_caller == 1 and team.rank == 0:
+        is_mine = np.int64(1)
+    least, spins = generation + 1 + by_caller - is_mine, 0
+    while atomic_load(team.state, _GENERATION) < least:
         spins = wait_a_moment(spins)
+    return is_mine
+
+
+@kernel
+def end_step(team):
+    """End a serial step; what was written in it is seen by all members after."""
+    atomic_store(team.state, _GENERATION, atomic_load(team.state, _GENERATION) + 1)
 
 
 @inlined

@@ -13,7 +13,14 @@ from sklboost.engine.model import (
     OUTPUT_DTYPE,
     Trees,
 )
-from sklboost.engine.parallel import ThreadTeam, barrier, reset_tasks, share
+from sklboost.engine.parallel import (
+    ThreadTeam,
+    barrier,
+    begin_step,
+    end_step,
+    reset_tasks,
+    share,
+)
 from sklboost.engine.structs import PARAMS_DTYPE, records
 from sklboost.tree.core.frontier import ROOT, plan_builds, split_next_nodes, start_tree, weigh_leaf
 from sklboost.tree.core.growing import (
@@ -28,7 +35,7 @@ from sklboost.tree.core.machines import PIECE_ROWS
 from sklboost.tree.core.partition import add_values, own_all_rows, route_rows, rows_of_blocks
 from sklboost.tree.core.pruning import close_gaps
 from sklboost.tree.core.quantization import add_up, quantize, weigh
-from sklboost.tree.core.splitting import SplitInputs, find_splits
+from sklboost.tree.core.splitting import SplitInputs, choose_splits, find_splits
 from sklboost.tree.core.workspace import (
     COUNTS_DTYPE,
     GROWING_OUTPUT_DTYPE,
@@ -269,27 +276,28 @@ def watch_growth(matrix, gradient, hessian, settings, check, n_threads=1):
             start_tree(team, search, workspace)
         barrier(team)
         build_histograms(team, bins, workspace.gradients, workspace)
-        if team.rank == 0:
+        if begin_step(team, np.int64(0)) == 1:
             sum_root(matrix, workspace)
             weigh_leaf(ROOT, search, workspace.tree)
             check(search, packed, workspace)
-        barrier(team)
+            end_step(team)
         find_splits(team, search, workspace)
         while True:
-            if team.rank == 0:
+            if begin_step(team, np.int64(0)) == 1:
+                choose_splits(search, workspace)
                 reset_tasks(team)
                 split_next_nodes(search, workspace)
-            barrier(team)
+                end_step(team)
             if counts.n_frontier == 0:
                 return
             route_rows(team, matrix, workspace)
-            if team.rank == 0:
+            if begin_step(team, np.int64(0)) == 1:
                 plan_builds(team, search, workspace)
-            barrier(team)
+                end_step(team)
             build_histograms(team, bins, workspace.gradients, workspace)
-            if team.rank == 0:
+            if begin_step(team, np.int64(0)) == 1:
                 check(search, packed, workspace)
-            barrier(team)
+                end_step(team)
             find_splits(team, search, workspace)
 
     run(grow_and_check, n_threads=n_threads)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from sklboost.engine.compiling import kernel
-from sklboost.engine.parallel import barrier, reset_tasks, share
+from sklboost.engine.parallel import barrier, begin_step, end_step, reset_tasks, share
 from sklboost.tree.core import options
 from sklboost.tree.core.frontier import ROOT, plan_builds, split_next_nodes, start_tree, weigh_leaf
 from sklboost.tree.core.histogram import build_histograms
@@ -19,7 +19,7 @@ from sklboost.tree.core.machines import HISTOGRAMS, SPLITS, exchange, exchange_t
 from sklboost.tree.core.partition import own_all_rows, route_rows, rows_of_blocks
 from sklboost.tree.core.pruning import name_final_leaves, prune, prune_weakest_links
 from sklboost.tree.core.quantization import Gradients, quantize
-from sklboost.tree.core.splitting import SplitInputs, find_splits
+from sklboost.tree.core.splitting import SplitInputs, choose_splits, find_splits
 from sklboost.tree.core.workspace import OWN
 
 if TYPE_CHECKING:
@@ -59,6 +59,7 @@ def grow_tree(team, matrix, derivatives, inputs, params, workspace):
     gradients, counts = inputs.gradients, workspace.tree.counts[0]
     keys, columns, machines = inputs.keys, inputs.columns, workspace.machines
     partition = workspace.partition
+    by_caller = np.int64(machines.size > 1)  # serial steps: with other machines they call Python
     if params.subsample < 1.0:
         options.draw_rows(team, derivatives, keys.rows, params, inputs.rows, workspace)
     if inputs.lane < 0:  # else that was done when roots were built together
@@ -79,27 +80,28 @@ def grow_tree(team, matrix, derivatives, inputs, params, workspace):
         build_histograms(team, inputs.bins, gradients, workspace)
     else:
         options.take_root(team, inputs.roots, inputs.lane, workspace)
-    if team.rank == 0:
+    if begin_step(team, by_caller) == 1:
         sum_root(matrix, workspace)
         exchange(machines, HISTOGRAMS)
         weigh_leaf(ROOT, search, workspace.tree)
         if workspace.tree.nodes[ROOT].cover == 0.0:
             # a sample may have no rows: a leaf that adds nothing, whatever lambda is
             counts.n_searched = 0
-    barrier(team)
+        end_step(team)
     find_splits(team, search, workspace)
     while True:
-        if team.rank == 0:
+        if begin_step(team, by_caller) == 1:
+            choose_splits(search, workspace)
             exchange(machines, SPLITS)
             reset_tasks(team)
             split_next_nodes(search, workspace)
-        barrier(team)
+            end_step(team)
         if counts.n_frontier == 0 or machines.failed[0] == 1:
             break
         route_rows(team, matrix, workspace)
-        if team.rank == 0:
+        if begin_step(team, by_caller) == 1:
             plan_builds(team, search, workspace)
-        barrier(team)
+            end_step(team)
         build_histograms(team, inputs.bins, gradients, workspace)
         exchange_together(team, machines, HISTOGRAMS)
         find_splits(team, search, workspace)

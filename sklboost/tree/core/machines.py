@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sklboost.engine.compiling import by_address, inlined, late
-from sklboost.engine.parallel import barrier
+from sklboost.engine.parallel import begin_step, end_step
 
 # Rows are numbered through all machines and cut into blocks of this size. A machine has whole
 # blocks, and only the last of all may be shorter. Derivatives are made and added up in pieces of a
@@ -77,11 +77,10 @@ def exchange(machines, stage):
 
 @inlined
 def exchange_together(team, machines, stage):
-    """Exchange, called by every member of the team; ends when it is done."""
-    if machines.size > 1:
-        if team.rank == 0:
-            exchange(machines, stage)
-        barrier(team)
+    """Meet and exchange, called by every member of the team; ends when it is done."""
+    if begin_step(team, np.int64(machines.size > 1)) == 1:
+        exchange(machines, stage)
+        end_step(team)
 
 
 @late("int64")

@@ -50,7 +50,7 @@ def own_all_rows(team, partition):
 
 @kernel
 def route_rows(team, matrix, workspace):
-    """Divide the rows of every frontier node between its children; ends when all are done.
+    """Divide the rows of every frontier node between its children; all are when the team has met.
 
     A task is a block of rows, with all its nodes, and the block of those that were left out of it.
     """
@@ -62,7 +62,6 @@ def route_rows(team, matrix, workspace):
             for index in range(counts.n_frontier):
                 route_segment(matrix, workspace, workspace.tree.frontier[index], block, sides)
         task = next_task(team, _ROUTE_COUNTER, partition.n_counted)
-    barrier(team)
 
 
 @inlined

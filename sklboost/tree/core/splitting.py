@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from sklboost.engine.compiling import inlined, kernel
-from sklboost.engine.parallel import barrier, next_task
+from sklboost.engine.parallel import next_task
 from sklboost.engine.structs import TrainingBins, TreeParams
 from sklboost.tree.core import options
 from sklboost.tree.core.formulas import similarity, split_gain
@@ -68,32 +68,46 @@ class SearchTask(NamedTuple):
 
 @kernel
 def find_splits(team, search, workspace):
-    """Fill ``tree.splits`` for all nodes in ``tree.searched``; ends when member 0 may read them.
+    """Look for the best split of each node in ``tree.searched``; found when the team has met.
 
     A task is a node, or where there are few nodes a chunk of the features of one.
     """
     if search.params.symmetric == 1:
         options.find_common_split(team, search, workspace)
         return
-    tree, candidates = workspace.tree, workspace.scratch.candidates
-    n_searched, n_chunks = tree.counts[0].n_searched, tree.counts[0].n_chunks
+    n_searched, n_chunks = workspace.tree.counts[0].n_searched, workspace.tree.counts[0].n_chunks
     n_tasks = n_searched * n_chunks
     task = next_task(team, COUNTER, n_tasks)
     while task < n_tasks:
-        search_node(search, workspace, task, team.rank)
+        # a chunk of features of two siblings: a member's share are mostly the columns that it has
+        # just added up, and subtracted from their parent's
+        of_pair, before = 2 * n_chunks, task // (2 * n_chunks) * 2
+        n_siblings = min(2, n_searched - before)
+        chunk, index = task % of_pair // n_siblings, before + task % of_pair % n_siblings
+        search_node(search, workspace, index * n_chunks + chunk, team.rank)
         task = next_task(team, COUNTER, n_tasks)
-    barrier(team)
-    if team.rank == 0:
-        for index in range(n_searched):
-            node, chosen = tree.searched[index], index * n_chunks
-            for task in range(chosen + 1, (index + 1) * n_chunks):
-                if candidates[task].gain > candidates[chosen].gain:
-                    chosen = task
-            split = candidates[chosen]
-            tree.splits[node] = split
-            tree.sums[node, LEFT, 0] = split.left_sum
-            if split.n_listed > 0 or tree.sums.shape[2] > 1:
-                options.complete_split(node, chosen, search.matrix, workspace)
+
+
+@kernel
+def choose_splits(search, workspace):
+    """Fill ``tree.splits`` for all nodes in ``tree.searched``: the best of what was found for each.
+
+    A serial step, after :func:`find_splits`.
+    """
+    tree, found, counts = workspace.tree, workspace.scratch.candidates, workspace.tree.counts[0]
+    if search.params.symmetric == 1:
+        options.choose_common_split(search, workspace)
+        return
+    for index in range(counts.n_searched):
+        node, chosen = tree.searched[index], index * counts.n_chunks
+        for task in range(chosen + 1, (index + 1) * counts.n_chunks):
+            if found[task].gain > found[chosen].gain:
+                chosen = task
+        split = found[chosen]
+        tree.splits[node] = split
+        tree.sums[node, LEFT, 0] = split.left_sum
+        if split.n_listed > 0 or tree.sums.shape[2] > 1:
+            options.complete_split(node, chosen, search.matrix, workspace)
 
 
 @inlined

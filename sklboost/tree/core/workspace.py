@@ -99,9 +99,11 @@ COUNTS_DTYPE = np.dtype(
         ("stop_open", np.int64),
         ("n_frontier", np.int64),  # used places of GrowingTree.frontier
         ("n_searched", np.int64),  # of GrowingTree.searched
-        ("n_chunks", np.int64),  # into which a node's split search is cut, and its histogram
+        ("n_chunks", np.int64),  # of features, into which a search for a split is cut
         ("n_builds", np.int64),  # used places of HistogramPool.builds
         ("n_shared", np.int64),  # of these, the first so many are built by several threads
+        ("is_by_node", np.int64),  # 1: node by node; 0: block by block of the rows
+        ("n_build_chunks", np.int64),  # of columns, into which each of the other builds is cut
         ("n_free", np.int64),  # used places of HistogramPool.free_slots
         ("n_common", np.int64),  # splits that a symmetric tree has made: its depth so far
     ],

@@ -358,7 +358,6 @@ def select_together(team, output, renewal, ends, params, workspace):
     while leaf < tree.counts[0].n_nodes:
         selection.largest[leaf] = largest_of(renewal.weights[ends[leaf] : ends[leaf + 1]])
         leaf = next_task(team, _SELECT_COUNTER, tree.counts[0].n_nodes)
-    barrier(team)
     exchange_together(team, machines, WEIGHTS)
     for first in range(0, tree.counts[0].n_leaves, n_at_once):
         if team.rank == 0:
@@ -376,7 +375,6 @@ def select_together(team, output, renewal, ends, params, workspace):
                     round_weights(weights, selection.largest[leaf], machines.n_samples)
                 add_digits(renewal, (ends[leaf], ends[leaf + 1]), index, pass_ == 0, shift)
                 index = next_task(team, _SELECT_COUNTER, selection.n_leaves[0])
-            barrier(team)
             exchange_together(team, machines, QUANTILES)
             if team.rank == 0:
                 choose_digits(selection, renewal.alpha[output], pass_ == 0)

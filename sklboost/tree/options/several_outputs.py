@@ -221,9 +221,8 @@ def build_roots(team, matrix, roots, workspace):
 
 @late()
 def take_root(team, roots, lane, workspace):
-    """Fill a tree's root histogram with its lane of the sums; ends when all of it is there."""
+    """Fill a tree's root histogram with its lane of the sums; all are there when the team met."""
     histogram = workspace.pool.histograms[workspace.tree.growth[0].slot, 0]
     start, stop = share(team, len(histogram))
     for cell in range(start, stop):
         histogram[cell] = roots.histogram[np.uint64(cell * LANES + lane)]
-    barrier(team)

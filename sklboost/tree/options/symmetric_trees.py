@@ -14,7 +14,7 @@ others.
 import numpy as np
 
 from sklboost.engine.compiling import inlined, kernel, late
-from sklboost.engine.parallel import barrier, next_task
+from sklboost.engine.parallel import next_task
 from sklboost.tree.core import options
 from sklboost.tree.core.frontier import is_worth_making, split_node
 from sklboost.tree.core.splitting import COUNTER, search_task
@@ -25,10 +25,9 @@ from sklboost.tree.options.shared_columns import copy_cells
 
 @late()
 def find_common_split(team, search, workspace):
-    """Fill ``tree.splits`` for all nodes in ``tree.searched``; ends when member 0 may read them.
+    """Look for the split that is best for all nodes in ``tree.searched`` together.
 
-    They have one split in common, and each its own gain from it: -inf where it is not allowed. A
-    task is a chunk of the features.
+    A task is a chunk of the features.
     """
     tree, columns, params = workspace.tree, search.columns, search.params
     features = columns.of_tree[: columns.n_of_tree[0]]
@@ -36,7 +35,7 @@ def find_common_split(team, search, workspace):
         n_features = options.list_node_features(tree.searched[0], team.rank, tree, params, columns)
         features = columns.of_node[team.rank, :n_features]
     n_features, candidates = len(features), workspace.scratch.candidates
-    n_tasks = min(n_features, 4 * team.size) if tree.counts[0].n_searched > 0 else 0
+    n_tasks = tree.counts[0].n_chunks if tree.counts[0].n_searched > 0 else 0
     best = workspace.scratch.best[team.rank, 0]
     task = next_task(team, COUNTER, n_tasks)
     while task < n_tasks:
@@ -46,10 +45,17 @@ def find_common_split(team, search, workspace):
             scan_for_all(search, workspace, team.rank, feature, best)
         candidates[task] = best
         task = next_task(team, COUNTER, n_tasks)
-    barrier(team)
-    if team.rank == 0 and n_tasks > 0:
-        chosen = 0
-        for task in range(1, n_tasks):
+
+
+@late()
+def choose_common_split(search, workspace):
+    """Fill ``tree.splits`` for all nodes in ``tree.searched``, after :func:`find_common_split`.
+
+    They have one split in common, and each its own gain from it: -inf where it is not allowed.
+    """
+    candidates, counts, chosen = workspace.scratch.candidates, workspace.tree.counts[0], 0
+    if counts.n_searched > 0:
+        for task in range(1, counts.n_chunks):
             if candidates[task].gain > candidates[chosen].gain:
                 chosen = task
         share_split(search, workspace, candidates[chosen])
