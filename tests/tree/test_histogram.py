@@ -127,32 +127,6 @@ def test_several_threads_build_the_same(growth, n_threads, shared_bytes, monkeyp
     assert len(seen) >= 3
 
 
-def n_parts(workspace, n_threads):
-    """Return how many accumulators are added up of a level if every member does its own share."""
-    counts, n_blocks = workspace.tree.counts[0], workspace.partition.n_counted
-    tasks = np.arange(counts.n_shared * n_blocks)
-    owners = ((tasks + 1) * n_threads - 1) // max(1, len(tasks))  # as `share` says
-    nodes = tasks // n_blocks if counts.is_by_node else tasks % max(1, counts.n_shared)
-    return len(np.unique(owners * len(tasks) + nodes))
-
-
-def test_few_parts_go_from_member_to_member():
-    """Of many members and nodes: as many parts as both together, not as both multiplied."""
-    n_threads, random = 16, np.random.default_rng(0)
-    X = random.integers(0, 256, (60_000, 28)).astype(float)
-    gradient = (X[:, :3].sum(axis=1) + random.normal(size=len(X))).astype(np.float32)
-    matrix, ones, settings = binned(X), np.ones_like(gradient), params(max_depth=4)
-    check, found = check_histograms(matrix, []), []
-
-    def count(search, packed, workspace):
-        check(search, packed, workspace)
-        found.append((int(workspace.tree.counts[0].n_shared), n_parts(workspace, n_threads)))
-
-    watch_growth(matrix, gradient, ones, settings, count, n_threads)
-    assert [n_shared for n_shared, _ in found[:3]] == [1, 1, 2]
-    assert all(parts <= n_threads + n_shared - 1 for n_shared, parts in found)
-
-
 # several threads have columns of their own at the root
 @pytest.mark.parametrize(
     ("n_features", "n_threads"), [(1, 2), (1, 5), (40, 1), (40, 5), (41, 2), (130, 1), (130, 5)]

@@ -231,7 +231,8 @@ class FittedModel(TrainedModel):
     def predictions(self, raw_score: np.ndarray) -> np.ndarray:
         """Predictions of a regressor, probabilities of the classes of a classifier."""
         link = self.targets.link(self.loss)
-        if self.loss.block is None:  # in Python: a user's, who expects one call
+        is_of_user = self.loss.block is None  # in Python; one call is expected
+        if is_of_user or raw_score.shape[1] < 2 * _CHANGED_PER_THREAD:
             return link(raw_score)
         return self.change(raw_score, link)
 

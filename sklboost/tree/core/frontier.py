@@ -22,9 +22,6 @@ NO_NODE = np.int64(-1)
 # A node is built by several threads from this many rows on; below, handing out blocks and adding up
 # the parts costs more than it saves.
 _MIN_SHARED_ROWS = 4096
-# To read a row that is in another processor's cache takes as long as so many cells of a part, which
-# goes to a member's cache to be filled and to others to be added up.
-_CELLS_OF_ROW = 4
 
 
 @kernel
@@ -387,7 +384,7 @@ def arrange_tasks(team, search, workspace):
     into chunks of columns, few searched nodes into chunks of features.
     """
     tree, pool, counts = workspace.tree, workspace.pool, workspace.tree.counts[0]
-    counts.n_shared, counts.is_by_node = 0, 0
+    counts.n_shared = 0
     counts.n_chunks, counts.n_build_chunks = 1, 1
     if team.size == 1 and pool.in_order == 0:
         return
@@ -395,7 +392,7 @@ def arrange_tasks(team, search, workspace):
     if search.params.symmetric == 1:
         n_searches = 1  # for a split of all these nodes
     counts.n_chunks = max(1, min(n_features, 4 * team.size // n_searches))
-    n_rows, n_shared_rows = 0, 0
+    n_rows = 0
     for index in range(counts.n_builds):
         n_rows += tree.growth[pool.builds[index].node].n_rows
     least = 0 if pool.in_order == 1 else max(_MIN_SHARED_ROWS, n_rows // (2 * team.size))
@@ -403,18 +400,9 @@ def arrange_tasks(team, search, workspace):
     for index in range(counts.n_builds):
         build, first = pool.builds[index], pool.builds[counts.n_shared]
         if tree.growth[build.node].n_rows >= least and counts.n_shared < most_shared:
-            n_shared_rows += tree.growth[build.node].n_rows
             node, sibling, strip = build.node, build.sibling, build.strip
             pool.builds[index] = first
             first.node, first.sibling, first.strip = node, sibling, strip
             counts.n_shared += 1
-    pool.accumulator_used[:, :] = 0
     n_alone = counts.n_builds - counts.n_shared
     counts.n_build_chunks = max(1, min(team.size, 2 * team.size // max(1, n_alone)))
-    if counts.n_shared > 1 and pool.in_order == 0:
-        # Block by block every member has a part of each node. Node by node there are no more parts
-        # than members and nodes together, but most rows are in another member's cache.
-        n_saved = (team.size - 1) * (counts.n_shared - 1)
-        n_own = n_shared_rows // min(counts.n_shared, team.size)
-        cells = n_saved * pool.accumulators.shape[2]
-        counts.is_by_node = cells > _CELLS_OF_ROW * (n_shared_rows - n_own)

@@ -62,12 +62,12 @@ def build_histograms(team, bins, gradients, workspace):
             build_small(bins.rows, gradients, workspace, build, histogram)
         task = next_task(team, _CHUNK_COUNTER, n_tasks)
     n_parts = counts.n_shared * n_blocks
+    if n_parts > 0:
+        pool.accumulator_used[team.rank] = 0
     task = next_task(team, _PART_COUNTER, n_parts)
     while task < n_parts:
         # of one block after the other, so that its rows are read once, should they be on a disk
         part, block = task % counts.n_shared, task // counts.n_shared
-        if counts.is_by_node == 1:
-            part, block = task // n_blocks, task % n_blocks
         build_part(team, bins, gradients, workspace, part, block)
         task = next_task(team, _PART_COUNTER, n_parts)
     if counts.n_shared > 0:

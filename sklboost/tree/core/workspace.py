@@ -28,8 +28,11 @@ SHARED_BYTES = 64 * 2**20
 # Cells of a feature in an accumulator where bins are one byte. Not 256: the first cells of all
 # features would then compete for the same few places in the cache.
 NARROW_CELLS = 264
-# Shares of rows are cut once more, so that a thread held up elsewhere leaves work for the others.
+# Shares of rows are cut once more, so that a thread held up elsewhere leaves work for the others;
+# and again where blocks would then still have so many rows: a million rows take 0.92 of the time of
+# 16 threads that way, 100,000 as long as before.
 _BLOCKS_PER_THREAD = 2
+_LARGE_BLOCK = 15_000
 # Of rows on disk there are more, small blocks, so many at most times the nodes that a tree can
 # have: of each block and node it is noted which rows are meant.
 _MOST_ENTRIES = 2**21
@@ -102,7 +105,6 @@ COUNTS_DTYPE = np.dtype(
         ("n_chunks", np.int64),  # of features, into which a search for a split is cut
         ("n_builds", np.int64),  # used places of HistogramPool.builds
         ("n_shared", np.int64),  # of these, the first so many are built by several threads
-        ("is_by_node", np.int64),  # 1: node by node; 0: block by block of the rows
         ("n_build_chunks", np.int64),  # of columns, into which each of the other builds is cut
         ("n_free", np.int64),  # used places of HistogramPool.free_slots
         ("n_common", np.int64),  # splits that a symmetric tree has made: its depth so far
@@ -276,6 +278,8 @@ def allocate_workspace(
     in_order = arrays.are_on_disk  # rows on a disk are read once for all nodes of a depth
 
     n_counted = 1 if n_threads == 1 else _BLOCKS_PER_THREAD * n_threads
+    if n_threads > 1 and n_samples >= 2 * n_counted * _LARGE_BLOCK:
+        n_counted *= 2
     if in_order:
         n_counted = max(n_counted, min(-(-n_samples // BLOCK_ROWS), _MOST_ENTRIES // capacity))
     n_blocks = 2 * n_counted if params.subsample < 1.0 else n_counted
