@@ -95,10 +95,10 @@ def _records(options):
 def measure_here(library, n_threads, settings, names, n_repeats):
     """Return the records of a library with so many threads: the job of a process of its own."""
     records, settings = [], peers.Settings(**settings)
+    peers.warm_up(library, datasets.load(names[0]).as_float32(), settings, n_threads)
     for name in names:
         dataset = datasets.load(name).as_float32()
         X, of_few = dataset.X_train, dataset.X_train[:PREDICTED_ROWS]
-        peers.warm_up(library, dataset, settings, n_threads)
         few = max(1, n_repeats // (1 if len(X) <= 10_000 else 2 if len(X) <= 100_000 else 7))
         for repeat in range(few):
             start = time.perf_counter()
