@@ -154,7 +154,7 @@ def test_members_meet_three_times_a_depth_and_once_where_parts_are_added_up(
 
     monkeypatch.setattr(growth, "grow_tree", grow_and_count)
     grow(binned(X), gradient, np.ones_like(gradient), params(max_depth=3), n_threads=16)
-    quantising, start, root, others = 3, 1, 2, 3 * 2  # the root's rows are not divided
+    start, root, others = 1, 2, 3 * 2  # the root's rows are not divided
     assert n_meetings == [start + root + others + n_merges]
 
 
