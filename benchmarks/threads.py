@@ -95,10 +95,10 @@ def _records(options):
 def measure_here(library, n_threads, settings, names, n_repeats):
     """Return the records of a library with so many threads: the job of a process of its own."""
     records, settings = [], peers.Settings(**settings)
+    peers.warm_up(library, datasets.load(names[0]).as_float32(), settings, n_threads)
     for name in names:
         dataset = datasets.load(name).as_float32()
         X, of_few = dataset.X_train, dataset.X_train[:PREDICTED_ROWS]
-        peers.warm_up(library, dataset, settings, n_threads)
         few = max(1, n_repeats // (1 if len(X) <= 10_000 else 2 if len(X) <= 100_000 else 7))
         for repeat in range(few):
             start = time.perf_counter()
@@ -183,24 +183,24 @@ def write_table(records):
 
 
 def _table_of(records, figure):
+    """Return the table of medians of a figure; nothing where a library was not measured."""
     sizes = sorted({record["threads"] for record in records})
-    most = f"{sizes[-1]} against {sizes[0]}"
-    rows = [["data", "library", *map(str, sizes), most]]
+    rows = [["data", "library", *map(str, sizes), f"{sizes[-1]} against {sizes[0]}"]]
     for (name,), own in runner.grouped(records, "workload").items():
-        fastest = dict.fromkeys(sizes, np.inf)
-        ours = {}
+        by_library = {}
         for (library,), of_library in runner.grouped(own, "library").items():
-            by_size = runner.grouped(of_library, "threads")
-            medians = {n: statistics.median(r[figure] for r in by_size[n,]) for n in sizes}
-            ratio = f"{medians[sizes[0]] / medians[sizes[-1]]:.1f}"
-            rows.append([name, library, *(f"{medians[n]:.3g}" for n in sizes), ratio])
-            if library == OURS:
-                ours = medians
-            else:
-                fastest = {n: min(fastest[n], medians[n]) for n in sizes}
-        if ours and np.isfinite(fastest[sizes[0]]):
-            ratios = (f"{fastest[n] / ours[n]:.2f}" for n in sizes)
-            rows.append([name, "fastest peer / sklboost", *ratios, ""])
+            by_size = runner.grouped(of_library, "threads").items()
+            found = {n: statistics.median(r[figure] for r in some) for (n,), some in by_size}
+            by_library[library] = medians = np.array([found.get(n, np.nan) for n in sizes])
+            cells = runner.cells(*medians, form=".3g")
+            rows.append(
+                [name, library, *cells, *runner.cells(medians[0] / medians[-1], form=".1f")]
+            )
+        if OURS in by_library and len(by_library) > 1:
+            ours = by_library.pop(OURS)
+            ratios = np.min(list(by_library.values()), axis=0) / ours  # NaN if one is not known
+            ratio = "fastest peer / sklboost"
+            rows.append([name, ratio, *runner.cells(*ratios, form=".2f"), ""])
     return runner.markdown(rows, n_text=2)
 
 

@@ -222,9 +222,9 @@ _ASSEMBLED, _ABANDONED = np.int64(1), np.int64(0)
 # A barrier is usually over in less time than a system call takes, so members first spin; a turn
 # takes 20 to 70 ns.
 _SPINS_BEFORE_YIELD = 100
-# Between two calls members stay awake, for some milliseconds: a thread that is woken may start
+# Between two calls members stay awake, for a millisecond or two: a thread that is woken may start
 # late, see `Placement`.
-_SPINS_BEFORE_SLEEP = 10_000
+_SPINS_BEFORE_SLEEP = 5000
 
 
 class Team(NamedTuple):
