@@ -183,8 +183,9 @@ def boost_rounds(team, parallel_trees, state, params, workspace, grown, unpruned
         return
     first, stop = parallel_trees
     raw_score, n_tree_outputs, tree = state.raw_score, len(workspace.gradients.packed), 0
-    if first % params.num_parallel_tree == 0:
-        update_rows(team, state, (0, 0), True, workspace)
+    begins = first % params.num_parallel_tree == 0
+    if begins:  # not True, for which numba would make a version of its own
+        update_rows(team, state, (0, 0), begins, workspace)
     for parallel_tree in range(first, stop):
         if parallel_tree % params.num_parallel_tree == 0:  # a round begins
             is_faulty = False
