@@ -152,8 +152,6 @@ def allocate_grown(calls: Calls, n_outputs: int, n_trees: int) -> Trees:
 # In the place of an output in a key, so that nothing is drawn by the hashes of the rounding: rows
 # once for a parallel tree; features once for a tree, from here downwards.
 _ROWS, _FEATURES = np.int64(-1), np.int64(-2)
-# int64 by name: a literal would compile another version of a kernel.
-_NO_OUTPUTS = (np.int64(0), np.int64(0))
 
 
 class RoundState(NamedTuple):
@@ -186,8 +184,8 @@ def boost_rounds(team, parallel_trees, state, params, workspace, grown, unpruned
     first, stop = parallel_trees
     raw_score, n_tree_outputs, tree = state.raw_score, len(workspace.gradients.packed), 0
     begins = first % params.num_parallel_tree == 0
-    if begins:
-        update_rows(team, state, _NO_OUTPUTS, begins, workspace)
+    if begins:  # not True, for which numba would make a version of its own
+        update_rows(team, state, (0, 0), begins, workspace)
     for parallel_tree in range(first, stop):
         if parallel_tree % params.num_parallel_tree == 0:  # a round begins
             is_faulty = False

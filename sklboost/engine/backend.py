@@ -206,7 +206,7 @@ class PackedCall(NamedTuple):
     function: Any  # a packed function
     returns: str
     words: "array[int]"
-    alive: Sequence[Any]  # what the words point to
+    alive: Sequence[Any]  # groups that the words point to
 
     def __call__(self) -> Any:
         """Call the machine code."""

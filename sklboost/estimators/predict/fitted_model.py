@@ -231,8 +231,9 @@ class FittedModel(TrainedModel):
     def predictions(self, raw_score: np.ndarray) -> np.ndarray:
         """Predictions of a regressor, probabilities of the classes of a classifier."""
         link = self.targets.link(self.loss)
-        is_of_user = self.loss.block is None  # in Python; one call is expected
-        if is_of_user or raw_score.shape[1] < 2 * _CHANGED_PER_THREAD:
+        # a user's function is called once, with all rows
+        is_ours = getattr(link, "__module__", "").startswith("sklboost.")
+        if raw_score.shape[1] < 2 * _CHANGED_PER_THREAD or not is_ours:
             return link(raw_score)
         return self.change(raw_score, link)
 

@@ -248,7 +248,6 @@ def choose_chances(team, derivatives, subsample, sample, workspace, key):
     compensate_rows(derivatives, rows, sample, key)
     for first in range(rows[0], rows[1], PIECE_ROWS):
         add_up(team, derivatives, (first, min(first + PIECE_ROWS, rows[1])))
-    barrier(team)
     exchange_together(team, machines, TOTALS)
 
 
