@@ -17,7 +17,10 @@ COUNTS_SHAPE = (6, 2**_DIGIT_BITS)  # of scratch: the digits of 64 bits
 
 
 def order_floats(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return numbers sorted as by :func:`sort_floats`, and where each was (int64)."""
+    """Return numbers sorted as by :func:`sort_floats`, and where each was (int64).
+
+    Equal values, and NaN, stay in their order.
+    """
     return sort_floats(values, np.arange(len(values)))
 
 
