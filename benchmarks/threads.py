@@ -162,7 +162,7 @@ def write_table(records):
     kinds = {kind: own for (kind,), own in runner.grouped(records, "kind").items()}
     last = records[-1]
     lines = [
-        "# Threads\n",
+        "# Speed by threads\n",
         f"{last['settings']['n_estimators']} trees of depth 6 on 28 float32 features; medians, on "
         f"{last['machine']['processors']} processors ({last['machine']['cpu']}). What it means is "
         "told in [threads](../../docs/explanation/threads.md).\n",
