@@ -106,7 +106,10 @@ class FitTask(NamedTuple):
 
     def with_settings(self, settings: Mapping[str, Any]) -> "FitTask":
         """Return the task with other values of some parameters."""
-        return self._replace(parameters=replace(self.parameters, **settings))
+        task = self._replace(parameters=replace(self.parameters, **settings))
+        if "objective" in settings:
+            task = task._replace(loss=self.targets.make_loss(task.parameters))
+        return task
 
 
 def read_task(
@@ -418,7 +421,7 @@ def _check_combination(task: FitTask, n_parallel_trees: int) -> None:
             "set linear_tree=False, or booster='gbtree'"
         )
     if parameters.grow_policy == "symmetric":
-        _check_symmetric(task)
+        check_symmetric(task)
     if task.continued is None:
         return
     name, model = task.continued_name, task.continued.model
@@ -442,7 +445,7 @@ def _check_combination(task: FitTask, n_parallel_trees: int) -> None:
         )
 
 
-def _check_symmetric(task: FitTask) -> None:
+def check_symmetric(task: FitTask) -> None:
     """Raise ValueError for what nodes that share their splits cannot have."""
     parameters = task.parameters
     depth, other = parameters.max_depth, "or grow_policy='depthwise'"
