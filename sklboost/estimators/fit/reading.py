@@ -461,10 +461,11 @@ def _check_symmetric(task: FitTask) -> None:
             "grow_policy='symmetric' does not go with interaction_constraints, which allow each "
             f"node other features: set interaction_constraints=None, {other}"
         )
-    categories = task.features.attributes.get("categories_", {})
-    if categories:
+    known = task.features.attributes.get("categories_", {})
+    divided = [name for name, categories in known.items() if len(categories) > 0]
+    if divided:
         raise ValueError(
-            f"grow_policy='symmetric' does not go with categories (of {[*categories]!s:.200}), of "
+            f"grow_policy='symmetric' does not go with categories (of {divided!s:.200}), of "
             f"which each node has a set of its own: encode them as numbers, {other}"
         )
 
