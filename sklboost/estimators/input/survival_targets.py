@@ -233,7 +233,10 @@ def survival_targets(
     given = [name for name, values in pairs.items() if values is not None]
     if given not in (["event", "time"], ["lower", "upper"]):
         raise ValueError(f"survival_targets got {given}: give event and time, or lower and upper")
-    fields = {name: row_values(pairs[name], name, "times") for name in given}
+    fields = {
+        name: row_values(pairs[name], name, "events" if name == "event" else "times")
+        for name in given
+    }
     if given[0] == "event":
         fields["event"] = _flags(fields["event"], "event")
     _add_fields(fields, entry_time, strata)
