@@ -103,20 +103,16 @@ def _read_most(column: ColumnAdapter) -> tuple[float, str, Any]:
     is the first value that is no date; None: all are.
     """
     codes, values = column.categories()
-    dates_by_order = {
-        order: np.array([_can_be_date(value, order) for value in values.tolist()])
-        for order in _ORDERS
-    }
+    dates_by_order = {}
+    for order in _ORDERS:
+        read = [_parts(value, order) for value in values.tolist()]
+        is_read = [parts is not None and _is_real(parts[0]) for parts in read]
+        dates_by_order[order] = np.array(is_read) | np.array([*map(_is_absent, values.tolist())])
     order = max(_ORDERS, key=lambda order: dates_by_order[order].sum())
     is_date, present = dates_by_order[order], codes[codes >= 0]
     others = present[~is_date[present]]
     share = max(is_date.mean(), is_date[present].mean())
     return share, order, values.tolist()[others[0]] if len(others) > 0 else None
-
-
-def _can_be_date(value: Any, order: str) -> bool:
-    parts = _parts(value, order)
-    return _is_absent(value) or (parts is not None and _is_real(parts[0]))
 
 
 def _is_absent(value: Any) -> bool:

@@ -22,7 +22,7 @@ from sklboost.data.features import Features
 from sklboost.data.frames import adapter_for
 from sklboost.data.frames.adapter import FrameAdapter, check_kinds, check_names, kind_changed
 from sklboost.data.frames.numpy_arrays import PLAIN, ArrayTable
-from sklboost.data.sparse_table import SparseTable, check_exact, sparse_table
+from sklboost.data.sparse_table import check_exact, sparse_table
 from sklboost.data.table import Column, Table
 from sklboost.estimators.input.feature_names import (
     Encodings,
@@ -548,15 +548,6 @@ def check_has_values(X: Features) -> None:
         raise ValueError(
             f"{X!r} has no values, only the numbers of their bins, and linear leaves (linear_tree="
             "True) multiply values: pass the raw values"
-        )
-
-
-def check_is_dense(X: Features) -> None:
-    """Raise ValueError for sparse features: leaves that are linear in them read every value."""
-    if isinstance(X, SparseTable):
-        raise ValueError(
-            f"{X!r}: linear leaves (linear_tree=True) are not for sparse input; pass X.toarray(), "
-            "or set linear_tree=False"
         )
 
 

@@ -405,7 +405,10 @@ def _standard(y: np.ndarray, name: str) -> np.ndarray:
     standard = {"lower": lower, "upper": upper, "entry_time": entry}
     if "stratum" in all_fields:
         standard["stratum"] = one_each(y["stratum"], f"stratum of {name}", "stratum", len(y))
-        _check_strata(standard["stratum"], name)
+        try:
+            np.unique(standard["stratum"])
+        except TypeError as error:
+            raise ValueError(f"{name}, strata: labels must have an order; {error}") from None
     return _records(standard, name)
 
 
@@ -438,14 +441,6 @@ def _event_field(y: np.ndarray, fields: list[str], name: str) -> str:
             "else call it 'event'"
         )
     return event
-
-
-def _check_strata(strata: np.ndarray, name: str) -> None:
-    """Raise ValueError for labels that have no order."""
-    try:
-        np.unique(strata)
-    except TypeError as error:
-        raise ValueError(f"{name}, strata: labels must have an order; {error}") from None
 
 
 def _check_times(lower: np.ndarray, upper: np.ndarray, entry: np.ndarray, name: str) -> None:
