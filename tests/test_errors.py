@@ -155,12 +155,12 @@ def test_set_params_sets_nothing_if_a_name_is_unknown():
         ("sample_weights", "; did you mean 'sample_weight'?"),
         ("early_stopping_rounds", ": 'early_stopping_rounds' is a parameter of the estimator, "),
         ("categorical_feature", ": 'categorical_features' is a parameter of the estimator, XGB"),
-        ("qqq", ""),
+        ("qqq", ": the arguments are X, y, "),
     ],
 )
 def test_unknown_argument_of_fit(estimator, name, remedy, data):
     words = rf"^{estimator.__name__}.fit\(\) got an unexpected keyword argument '{name}'"
-    with pytest.raises(TypeError, match=words + re.escape(remedy) + ("$" if not remedy else "")):
+    with pytest.raises(TypeError, match=words + re.escape(remedy)):
         estimator().fit(*data, **{name: 5})
     with (
         config_context(enable_metadata_routing=True),

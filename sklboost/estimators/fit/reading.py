@@ -16,6 +16,7 @@ from sklboost.boosting.callbacks import EarlyStopping, TrainingCallback
 from sklboost.boosting.settings import STRATEGIES, tree_params
 from sklboost.data.encoding import Encoding
 from sklboost.data.frames import dask_kind
+from sklboost.data.sparse_table import SparseTable
 from sklboost.engine.structs import FeatureRules, TreeParams
 from sklboost.estimators.fit.holdout import hold_out, lost_numbers
 from sklboost.estimators.fit.sklearn_callbacks import CopiedCallbacks
@@ -24,7 +25,7 @@ from sklboost.estimators.input.feature_names import (
     are_comparable,
     read_feature_rules,
 )
-from sklboost.estimators.input.features import check_has_values, check_is_dense, feature_settings
+from sklboost.estimators.input.features import check_has_values, feature_settings
 from sklboost.estimators.input.rows import (
     FitArguments,
     Rows,
@@ -316,7 +317,11 @@ def _check_continued(
 def _check_linear(rows: Rows, loss: Loss, rules: FeatureRules) -> None:
     """Raise ValueError unless leaves can be linear for such features, this loss, these rules."""
     check_has_values(rows.X)
-    check_is_dense(rows.X)
+    if isinstance(rows.X, SparseTable):
+        raise ValueError(
+            f"{rows.X!r}: linear leaves (linear_tree=True) are not for sparse input; pass "
+            "X.toarray(), or set linear_tree=False"
+        )
     if rules.signs.any():
         raise ValueError(
             "linear_tree=True does not go with monotone_constraints, which linear leaves would not "
@@ -464,10 +469,11 @@ def check_symmetric(task: FitTask) -> None:
             "grow_policy='symmetric' does not go with interaction_constraints, which allow each "
             f"node other features: set interaction_constraints=None, {other}"
         )
-    categories = task.features.attributes.get("categories_", {})
-    if categories:
+    known = task.features.attributes.get("categories_", {})
+    divided = [name for name, categories in known.items() if len(categories) > 0]
+    if divided:
         raise ValueError(
-            f"grow_policy='symmetric' does not go with categories (of {[*categories]!s:.200}), of "
+            f"grow_policy='symmetric' does not go with categories (of {divided!s:.200}), of "
             f"which each node has a set of its own: encode them as numbers, {other}"
         )
 
