@@ -62,7 +62,7 @@ from sklboost.tree.predict.trees import copy_trees, first_trees
 # ten thousand, and what Python does in between leaves the caches cold. So one call does many, a few
 # hundredths of a second's work: 100,000 x 28 takes 0.93 of the time of a call a round.
 _VALUES_PER_CALL = 40_000_000
-_NODES_PER_CALL = 1_000_000
+NODES_PER_CALL = 1_000_000
 _ROUNDS_PER_CALL = 200
 
 
@@ -116,7 +116,7 @@ def plan_calls(task: BoostingTask, limits: tuple[int, int]) -> Calls:
     if params.linear_tree == 1:
         fewest, most = 1, 1
     worth = _VALUES_PER_CALL // (task.matrix.rows.size * task.n_outputs)
-    room = _NODES_PER_CALL // (capacity * max(1, n_words) * task.n_outputs)
+    room = NODES_PER_CALL // (capacity * max(1, n_words) * task.n_outputs)
     n_parallel = max(1, min(max(worth, fewest), room, most, _ROUNDS_PER_CALL))
     return Calls(
         n_parallel=n_parallel,
@@ -268,6 +268,14 @@ def leave_out(team, parallel_tree, state, hessian):
             hessian[:, row] = 0.0
 
 
+@kernel
+def fill_first_gradients(team, state):
+    """Fill the derivatives before the first round, without growing a tree."""
+    if assemble(team):
+        gradient, hessian = state.derivatives.gradient, state.derivatives.hessian
+        fill_gradients(team, state.loss, state.targets, state.raw_score, gradient, hessian)
+
+
 class Rounds:
     """Grows the trees of a training, some rounds at a time: a ``TreeGrower``.
 
@@ -344,6 +352,14 @@ class Rounds:
     def raw_score(self) -> np.ndarray:
         """Return the raw scores of the rows, shape (n_outputs, n_samples)."""
         return self._task.raw_score
+
+    def first_derivatives(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return gradients and hessians before the first round, float32, of all outputs."""
+        state = self.state
+        self._derive(0)
+        if state.loss.is_compiled == 1:
+            self.team.run(fill_first_gradients, state)
+        return state.derivatives.gradient, state.derivatives.hessian
 
     def _derive(self, round_: int) -> None:
         """Fill the derivatives of the next round if no block of the loss does."""

@@ -287,7 +287,10 @@ def boost(
         dropout=dropout,
         keep_pruned=bool(parameters.keep_pruned),
     )
-    training = Training(team, boosting_task, schedule, bins.make_grower)
+    make_grower = bins.make_grower
+    if parameters.max_ctr_complexity > 0:
+        from sklboost.boosting.category_statistics import make_grower
+    training = Training(team, boosting_task, schedule, make_grower)
     try:
         with closing(training.grower):
             training.run()

@@ -482,6 +482,17 @@ class Parameters:
         is estimated in each node and at least `cat_smooth`. 0: no smoothing.
         """,
     )
+    max_ctr_complexity: int = parameter(
+        default=0,
+        rule=integer(0, 1),
+        text="""
+        Whether statistics of the target help to find splits on categories, as in CatBoost. 1: a
+        categorical feature of 10 categories or more is also searched as numbers: the mean target
+        of each category, and how many rows it has. The mean of a training row is of other rows, a
+        fifth of them at a time left out. The splits that are found are sets of categories like all
+        others, of any size. 0: no statistics.
+        """,
+    )
     multi_strategy: str | None = parameter(
         default="one_output_per_tree",
         rule=one_of("one_output_per_tree", "multi_output_tree"),
