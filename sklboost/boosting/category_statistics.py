@@ -43,7 +43,7 @@ from sklboost.tree.predict.category_bits import (
 from sklboost.tree.predict.trees import write_trees
 
 # Columns of fewer categories are searched well as they are.
-FEWEST_CATEGORIES = 10
+FEWEST_CATEGORIES = 30
 # Parts of the rows. With 3, 10 and 20 the loss is the same within what splits of the data vary by.
 _N_PARTS = 5
 # With the bins of most columns of numbers: a byte.
@@ -80,10 +80,13 @@ class RoundsWithStatistics:
         limits: tuple[int, int],
         statistics: list[Statistic],
     ):
-        self.team, self._statistics = team, statistics
-        self._n_features = len(task.matrix.places)
-        matrix, cuts = _add_columns(team, task, statistics)
-        rules = _add_rules(task.rules, [own.feature for own in statistics])
+        self.team = team
+        # what is searched: features as they are, then statistics of others
+        self._features = np.flatnonzero(task.matrix.n_categories < FEWEST_CATEGORIES)
+        self._statistics = statistics
+        matrix, cuts = _bins_of(team, task, self._features, statistics)
+        owners = [*self._features.tolist(), *(own.feature for own in statistics)]
+        rules = _rules_of(task.rules, owners)
         of_all = task._replace(matrix=matrix, cuts=cuts, rules=rules)
         self._rounds = Rounds(team, of_all, limits)
         self.n_threads, self.traffic = self._rounds.n_threads, self._rounds.traffic
@@ -94,9 +97,9 @@ class RoundsWithStatistics:
     def grow(self, start: int, stop: int, params: TreeParams) -> Iterator[Trees]:
         """Do the rounds ``[start, stop)``, at most `n_at_once`; yield copies of their trees."""
         for trees in self._rounds.grow(start, stop, params):
-            own = on_features(trees, self._n_features, self._statistics)
+            own = on_features(trees, self._features, self._statistics)
             if trees.unpruned is not None:
-                before = on_features(trees.unpruned, self._n_features, self._statistics)
+                before = on_features(trees.unpruned, self._features, self._statistics)
                 own = own._replace(unpruned=before)
             write_trees(own, self.grown)
             yield own
@@ -216,52 +219,55 @@ def _smoothing(
 # --- their columns
 
 
-def _add_columns(
-    team: ThreadTeam, task: BoostingTask, statistics: list[Statistic]
+def _bins_of(
+    team: ThreadTeam, task: BoostingTask, features: np.ndarray, statistics: list[Statistic]
 ) -> tuple[TrainingBins, BinCuts]:
-    """Return the bins of the features and behind them those of the statistics, and their cuts."""
+    """Return the bins of some features and behind them those of statistics, and their cuts."""
     matrix, cuts = task.matrix, task.cuts
     values = np.column_stack([own.of_rows for own in statistics])
     own_cuts, has_missing = find_cuts(team, values, task.weight, _MOST_BINS)
     added = apply_cuts(team, values, own_cuts, has_missing)
+    starts, n_cuts = cuts.starts, np.diff(cuts.starts)
+    is_cut = np.repeat(np.isin(np.arange(len(n_cuts)), features), n_cuts)
+    is_bin = np.repeat(np.isin(np.arange(len(n_cuts)), features), n_cuts + 1)
+    counts = np.concatenate([n_cuts[features], np.diff(own_cuts.starts)])
     joined = BinCuts(
-        np.concatenate([cuts.cuts, own_cuts.cuts]),
-        np.concatenate([cuts.starts, cuts.starts[-1] + own_cuts.starts[1:]]),
-        np.concatenate([cuts.lower, own_cuts.lower]),
-        np.concatenate([cuts.upper, own_cuts.upper]),
-        np.concatenate([cuts.n_categories, own_cuts.n_categories]),
+        np.concatenate([cuts.cuts[is_cut], own_cuts.cuts]),
+        np.concatenate([starts[:1], np.cumsum(counts)]),
+        np.concatenate([cuts.lower[is_bin], own_cuts.lower]),
+        np.concatenate([cuts.upper[is_bin], own_cuts.upper]),
+        np.concatenate([cuts.n_categories[features], own_cuts.n_categories]),
     )
     bins = lay_out_cells(
-        read_only(np.hstack([matrix.rows, added.rows])),
-        read_only(np.vstack([matrix.columns, added.columns])),
+        read_only(np.hstack([matrix.rows[:, features], added.rows])),
+        read_only(np.vstack([matrix.columns[features], added.columns])),
         joined,
-        np.concatenate([matrix.has_missing, has_missing]),
+        np.concatenate([matrix.has_missing[features], has_missing]),
     )
     return bins, joined
 
 
-def _add_rules(rules: FeatureRules, features: list[int]) -> FeatureRules:
-    """Return rules for more columns, each of which belongs to a feature: the same as for that."""
+def _rules_of(rules: FeatureRules, owners: list[int]) -> FeatureRules:
+    """Return rules for columns that belong to these features: the same as for the features."""
     return rules._replace(
         **{
-            name: np.concatenate([own, own[features]]) if len(own) > 0 else own
+            name: own[owners] if len(own) > 0 else own
             for name, own in rules._asdict().items()
             if name != "most_together"
         }
     )
 
 
-def on_features(trees: Trees, n_features: int, statistics: list[Statistic]) -> Trees:
-    """Turn splits on statistics into splits on the categories of their features."""
-    nodes, column = trees.nodes.copy(), trees.nodes.feature - n_features
+def on_features(trees: Trees, features: np.ndarray, statistics: list[Statistic]) -> Trees:
+    """Turn splits on columns into splits on features, and on the categories of features."""
+    nodes, column = trees.nodes.copy(), trees.nodes.feature - len(features)
     counts, codes = all_listed_categories(trees.bits)
     counts = counts if len(counts) > 0 else np.zeros(len(nodes), dtype=np.int64)
     listed = np.split(codes, np.cumsum(counts)[:-1])
-    for node in np.flatnonzero(column >= 0):
+    owners = np.concatenate([features, [own.feature for own in statistics]])
+    nodes.feature[:] = owners[nodes.feature]
+    for node in np.flatnonzero((column >= 0) & (nodes.left >= 0)):
         statistic = statistics[column[node]]
-        nodes.feature[node] = statistic.feature
-        if nodes.left[node] < 0:
-            continue
         goes_left = statistic.of_categories < nodes.threshold[node]
         listed[node] = np.flatnonzero(goes_left[:-1])
         counts[node] = len(listed[node])

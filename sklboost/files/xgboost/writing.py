@@ -81,6 +81,12 @@ def _check(model: Model, info: ModelInfo) -> None:
         )
     if model.linear is not None:
         raise NotExpressibleError("linear leaves")
+    is_split_on_set = np.isnan(model.nodes.threshold) & (model.nodes.left >= 0)
+    bits = model.tops.bits
+    if is_split_on_set.any() and (np.diff(bits.starts)[is_split_on_set] == 0).any():
+        raise NotExpressibleError(
+            "a split that sends all known categories one way, as max_ctr_complexity=1 makes them"
+        )
     if not np.isnan(info.missing):
         raise NotExpressibleError(
             f"missing={info.missing}, a number that counts as missing, in its files"
