@@ -62,7 +62,9 @@ def test_no_target_is_in_the_value_of_its_own_row():
     # with smoothing beyond what is estimated k is the same for all targets; the mean is not
     moved = gradient.copy()
     moved[row] += 5.0
-    values = [cross_fit_means(codes, 41, (own, np.ones(200)), part, 1e5)[0] for own in (gradient, moved)]
+    values = [
+        cross_fit_means(codes, 41, (own, np.ones(200)), part, 1e5)[0] for own in (gradient, moved)
+    ]
     rest = np.arange(200) != row
     change = values[1] - values[0]
     reads_it = (codes == codes[row]) & (part != part[row])
@@ -95,20 +97,25 @@ def test_same_bits_for_any_number_of_threads_and_from_bins(data):
         assert (model.predict(X) == expected).all()
 
 
-def test_what_is_learnt_holds_for_new_rows(data):
-    X, y = data
-    half = len(y) // 2
+@pytest.mark.filterwarnings("ignore:X has categories that no row of the training has")
+def test_what_is_learnt_holds_for_new_rows():
+    random = np.random.default_rng(0)
+    level, numbers = random.integers(0, 800, 6000), random.normal(size=(6000, 3))
+    y = random.normal(size=800)[level] + 0.5 * numbers[:, 0] + random.normal(size=6000)
+    X = pd.DataFrame(numbers, columns=list("abc")).assign(level=pd.Categorical(level))
+    settings = SETTINGS | dict(n_estimators=60, learning_rate=0.1)
     losses = []
     for complexity in (0, 1):
-        settings = SETTINGS | dict(max_ctr_complexity=complexity, n_estimators=60)
-        model = XGBRegressorLite(**settings).fit(X[:half], y[:half])
-        losses.append(np.mean((model.predict(X[half:]) - y[half:]) ** 2))
-    assert losses[1] < losses[0]
+        model = XGBRegressorLite(**settings | dict(max_ctr_complexity=complexity))
+        model.fit(X[:3000], y[:3000])
+        losses.append(np.mean((model.predict(X[3000:]) - y[3000:]) ** 2))
+    assert losses[1] < 0.97 * losses[0]
 
 
-def test_categories_that_mean_nothing_are_not_learnt():
+@pytest.mark.filterwarnings("ignore:X has categories that no row of the training has")
+def test_categories_that_mean_nothing_are_hardly_learnt():
     random = np.random.default_rng(3)
-    X = pd.DataFrame({"id": pd.Categorical(random.integers(0, 300, 600).astype(str))})
+    X = pd.DataFrame({"id": pd.Categorical(random.integers(0, 300, 600))})
     y = random.normal(size=600)
     model = XGBRegressorLite(**SETTINGS).fit(X[:300], y[:300])
     assert np.mean((model.predict(X[300:]) - y[300:]) ** 2) < 1.15 * np.var(y[300:])

@@ -1,6 +1,6 @@
 """Statistics of categories by the target: what ``max_ctr_complexity=1`` adds to the search.
 
-A column of many categories is looked at as numbers, too: what the targets of each category are on
+A column of many categories is searched as numbers: what the targets of each category are on
 average, moved towards the mean of all, and how many rows it has. The value of a row never depends
 on its own target. The rows are divided into parts at random, and a row has the statistic of the
 rows of the other parts, as in :class:`sklearn.preprocessing.TargetEncoder`; a new row has that of
@@ -42,7 +42,8 @@ from sklboost.tree.predict.category_bits import (
 )
 from sklboost.tree.predict.trees import write_trees
 
-# Columns of fewer categories are searched well as they are.
+# Columns of fewer categories are searched well as they are. With 10 the loss on ames_housing, whose
+# columns have 28 at most, is 2.2 to 2.8 % higher.
 FEWEST_CATEGORIES = 30
 # Parts of the rows. With 3, 10 and 20 the loss is the same within what splits of the data vary by.
 _N_PARTS = 5
@@ -178,9 +179,7 @@ def cross_fit_means(
             whole += cell[:, number]
     counts = np.bincount(codes, minlength=n_codes)
     k = _smoothing(of_codes, counts, (spread, total, max(total_hessian, least)), cat_smooth)
-    rest = [
-        whole[:, np.newaxis] - cell for whole, cell in zip(of_codes, of_cells, strict=True)
-    ]
+    rest = [whole[:, np.newaxis] - cell for whole, cell in zip(of_codes, of_cells, strict=True)]
     of_parts = (rest[0] + k * mean) / np.maximum(rest[1] + k, least)
     of_all = (of_codes[0] + k * mean) / np.maximum(of_codes[1] + k, least)
     return of_parts[codes, part], of_all
@@ -239,8 +238,8 @@ def _bins_of(
         np.concatenate([cuts.n_categories[features], own_cuts.n_categories]),
     )
     bins = lay_out_cells(
-        read_only(np.hstack([matrix.rows[:, features], added.rows])),
-        read_only(np.vstack([matrix.columns[features], added.columns])),
+        read_only(np.ascontiguousarray(np.hstack([matrix.rows[:, features], added.rows]))),
+        read_only(np.ascontiguousarray(np.vstack([matrix.columns[features], added.columns]))),
         joined,
         np.concatenate([matrix.has_missing[features], has_missing]),
     )
