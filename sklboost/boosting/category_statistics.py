@@ -16,7 +16,7 @@ why a row's own target must be left out.
 """
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -259,7 +259,8 @@ def _rules_of(rules: FeatureRules, owners: list[int]) -> FeatureRules:
 
 def on_features(trees: Trees, features: np.ndarray, statistics: list[Statistic]) -> Trees:
     """Turn splits on columns into splits on features, and on the categories of features."""
-    nodes, column = trees.nodes.copy(), trees.nodes.feature - len(features)
+    nodes: Any = trees.nodes.copy()
+    column = nodes.feature - len(features)
     counts, codes = all_listed_categories(trees.bits)
     counts = counts if len(counts) > 0 else np.zeros(len(nodes), dtype=np.int64)
     listed = np.split(codes, np.cumsum(counts)[:-1])

@@ -128,11 +128,10 @@ def _encode_sets(bits: CategoryBits, is_split: np.ndarray) -> dict[str, np.ndarr
     listed, codes = all_listed_categories(bits)
     if len(codes) <= _MANY_OF_WORD * len(bits.words):
         return {"n_codes": narrow_integers(listed[is_split]), "codes": narrow_integers(codes)}
-    halves = bits.words[:, np.newaxis] >> np.array([0, 32], np.uint64)
     return {
         "n_words": narrow_integers(np.diff(bits.starts)[is_split]),
         "places": narrow_integers(bits.numbers),
-        "halves": (halves & np.uint64(2**32 - 1)).astype(np.uint32).ravel(),
+        "halves": bits.words.astype("<u8").view("<u4").astype(np.uint32),  # the low one first
     }
 
 
@@ -146,11 +145,10 @@ def _decode_sets(
             sizes[is_split], codes = sets["n_codes"], sets["codes"].astype(np.int64)
         return bits_of_categories(sizes, codes, has_sets)
     sizes[is_split] = sets["n_words"]
-    halves = sets["halves"].astype(np.uint64).reshape(-1, 2)
     return CategoryBits(
         np.append(0, np.cumsum(sizes)),
         sets["places"].astype(np.uint16),
-        halves[:, 0] | halves[:, 1] << np.uint64(32),
+        sets["halves"].astype("<u4").view("<u8").astype(np.uint64),
         (1,),
     )
 
