@@ -163,7 +163,7 @@ def cross_fit_means(
     row by row in their order, so that it does not depend on the machine.
     """
     gradient, hessian = sums
-    least = np.finfo(np.float32).tiny
+    least = float(np.finfo(np.float32).tiny)
     zeros = np.zeros(len(codes), dtype=np.int64)
     total, total_hessian = (float(np.bincount(zeros, of_rows)[0]) for of_rows in sums)
     mean = total / max(total_hessian, least)
@@ -200,7 +200,7 @@ def _smoothing(
     spread, total, total_hessian = of_all
     n_rows, n_known = float(counts.sum()), float(known.sum())
     ones = np.zeros(len(gradient), dtype=np.int64)
-    least = np.finfo(np.float32).tiny
+    least = float(np.finfo(np.float32).tiny)
     similarity = np.bincount(ones, gradient * gradient / np.maximum(hessian, least))[0]
     squares = np.bincount(ones, hessian * hessian)[0]
     between = max(similarity - total * total / total_hessian, 0.0)
