@@ -24,8 +24,9 @@ from sklboost.data.binning import apply_cuts
 from sklboost.data.cuts import find_cuts
 from sklboost.data.features import training_bins
 from sklboost.data.raw_values import raw_matrix
+from sklboost.engine.compiling import kernel
 from sklboost.engine.elementary import hash_key
-from sklboost.engine.parallel import ThreadTeam, assemble
+from sklboost.engine.parallel import ThreadTeam, assemble, barrier, share
 from sklboost.engine.structs import BuiltColumns
 from sklboost.estimators.fit.reading import TREE_PARAMETERS
 from sklboost.objectives.loss import (
@@ -44,10 +45,17 @@ from sklboost.tree.core.frontier import (
 )
 from sklboost.tree.core.growing import sum_root
 from sklboost.tree.core.histogram import add_rows, build_histograms, flush_accumulator
-from sklboost.tree.core.partition import add_values, divide_rows, own_all_rows, route_rows
+from sklboost.tree.core.machines import PIECE_ROWS
+from sklboost.tree.core.partition import (
+    add_values,
+    divide_rows,
+    own_all_rows,
+    route_rows,
+    rows_of_blocks,
+)
 from sklboost.tree.core.pruning import close_gaps, name_final_leaves, prune
-from sklboost.tree.core.quantization import quantize, weigh
-from sklboost.tree.core.splitting import SplitInputs, find_splits
+from sklboost.tree.core.quantization import add_up, quantize, weigh
+from sklboost.tree.core.splitting import SplitInputs, choose_splits, find_splits
 from sklboost.tree.core.workspace import OWN, allocate_workspace
 from sklboost.tree.options.column_sampling import allocate_bins, allocate_column_sample
 from sklboost.tree.predict.prediction import add_constant_leaves
@@ -144,6 +152,25 @@ def call_together(team, kernel, *arguments):
         kernel(team, *arguments)
 
 
+@kernel
+def fill_own_gradients(team, loss, targets, raw_score, gradient, hessian):
+    """Fill gradient and hessian of this member's share of the rows."""
+    start, stop = share(team, raw_score.shape[1])
+    for first in range(start, stop, PIECE_ROWS):
+        rows = (first, min(first + PIECE_ROWS, stop))
+        fill_gradients(team, loss, targets, raw_score, gradient, hessian, rows)
+
+
+@kernel
+def quantize_own_rows(team, partition, derivatives, key, gradients, machines):
+    """Add up the derivatives and quantise them, each member its rows."""
+    rows = rows_of_blocks(partition, share(team, partition.n_counted))
+    for first in range(rows[0], rows[1], PIECE_ROWS):
+        add_up(team, derivatives, (first, min(first + PIECE_ROWS, rows[1])))
+    barrier(team)
+    quantize(team, derivatives, key, gradients, machines, rows)
+
+
 def fit_by_phase(dataset, parameters, n_threads):
     """Train on two classes as an estimator with these parameters and seed 0 does.
 
@@ -160,17 +187,17 @@ def fit_by_phase(dataset, parameters, n_threads):
         y, loss = dataset.y_train.astype(np.float64), LogLoss()
         raw_score = np.full((1, len(y)), loss.start(y, NO_WEIGHT))
         gradient, hessian = np.empty((2, 1, len(y)), dtype=np.float32)
-        derivatives = weigh(gradient, hessian, NO_WEIGHT)
+        derivatives = weigh(gradient, hessian, NO_WEIGHT, team.size)
         workspace = watch.time("planning", allocate_workspace, matrix, params, 1, team.size)
         join = partial(allocate_bins, matrix, params, 1, are_on_disk=False)
         bins, _ = watch.time("planning", join)
         compiled, trees = compile_loss(loss, team.size), []
         for round_ in range(parameters["n_estimators"]):
             to_derive = (compiled, targets_of(y[np.newaxis]), raw_score, gradient, hessian)
-            watch.run("gradients", fill_gradients, *to_derive)
+            watch.run("gradients", fill_own_gradients, *to_derive)
             key = np.uint64(hash_key(0, round_, 0))
             to_quantize = (derivatives, key, workspace.gradients, workspace.machines)
-            watch.run("quantising", quantize, *to_quantize)
+            watch.run("quantising", quantize_own_rows, workspace.partition, *to_quantize)
             grow_by_phase(watch, matrix, bins, derivatives, params, workspace)
             finish_by_phase(watch, matrix, params, workspace, raw_score)
             trees.append(workspace.tree.nodes[: workspace.tree.counts[0].n_nodes].copy())
@@ -195,6 +222,7 @@ def grow_by_phase(watch, matrix, bins, derivatives, params, workspace):
     watch.time("planning", weigh_leaf, ROOT, search, workspace.tree)
     watch.run("split search", find_splits, search, workspace)
     while True:
+        watch.time("planning", choose_splits, search, workspace)
         watch.time("planning", split_next_nodes, search, workspace)
         if workspace.tree.counts[0].n_frontier == 0:
             return
@@ -281,13 +309,12 @@ def set_stage(team, dataset, settings):
     y = dataset.y_train.astype(np.float64)
     gradient, hessian = np.empty((2, 1, len(y)), dtype=np.float32)
     to_derive = (np.zeros((1, len(y))), gradient, hessian)
-    team.run(
-        fill_gradients, compile_loss(LogLoss(), team.size), targets_of(y[np.newaxis]), *to_derive
-    )
-    derivatives = weigh(gradient, hessian, NO_WEIGHT)
+    loss = compile_loss(LogLoss(), team.size)
+    team.run(fill_own_gradients, loss, targets_of(y[np.newaxis]), *to_derive)
+    derivatives = weigh(gradient, hessian, NO_WEIGHT, team.size)
     workspace = allocate_workspace(matrix, params, 1, team.size)
     key, (gradients, machines) = np.uint64(hash_key(0, 0, 0)), workspace[-2:]
-    team.run(quantize, derivatives, key, gradients, machines)
+    team.run(quantize_own_rows, workspace.partition, derivatives, key, gradients, machines)
     return Stage(team, matrix, params, derivatives, workspace)
 
 
@@ -305,13 +332,16 @@ def training_kernels(team, dataset, settings):
     loss = compile_loss(LogLoss(), team.size)
     to_derive = (loss, targets_of(y[np.newaxis]), raw_score, gradient, hessian)
     to_quantize = (
-        quantize,
+        quantize_own_rows,
+        stage.workspace.partition,
         stage.derivatives,
         np.uint64(hash_key(0, 0, 0)),
         stage.workspace.gradients,
         stage.workspace.machines,
     )
-    yield Kernel("log loss gradients", "row", n_rows, partial(team.run, fill_gradients, *to_derive))
+    yield Kernel(
+        "log loss gradients", "row", n_rows, partial(team.run, fill_own_gradients, *to_derive)
+    )
     yield Kernel("quantising", "row", n_rows, partial(team.run, *to_quantize))
 
     in_order, small_nodes = np.arange(n_rows, dtype=np.uint32), rows_of_small_nodes(n_rows)

@@ -9,6 +9,7 @@ Run `python -m benchmarks.ranking`; it writes `ranking.jsonl` and `.md`.
 """
 
 import time
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -115,7 +116,7 @@ def lightgbm(objective):
 class YetiRank:
     """CatBoost's ranker, whose arguments have other names."""
 
-    def __init__(self, settings):
+    def __init__(self, settings, loss="YetiRank"):
         from catboost import CatBoost
 
         names = {
@@ -126,7 +127,7 @@ class YetiRank:
             "random_state": "random_seed",
         }
         own = {names[name]: value for name, value in settings.items() if name in names}
-        self.model = CatBoost(dict(loss_function="YetiRank", verbose=0, **own))
+        self.model = CatBoost(dict(loss_function=loss, verbose=0, allow_writing_files=False, **own))
 
     def fit(self, X, y, qid):
         self.model.fit(X, y, group_id=qid)
@@ -140,12 +141,15 @@ RANKERS = {
     "sklboost rank:ndcg": lambda: sklboost(),
     "sklboost rank:xendcg": lambda: sklboost("rank:xendcg"),
     "sklboost rank:pairwise": lambda: sklboost("rank:pairwise"),
+    "sklboost rank:yeti": lambda: sklboost("rank:yeti"),
+    "sklboost rank:yeti, classic": lambda: sklboost("rank:yeti", yeti_mode="classic"),
     "sklboost rank:ndcg, unbiased": lambda: sklboost(lambdarank_unbiased=True),
     "XGBoost rank:ndcg": lambda: xgboost(),
     "XGBoost rank:ndcg, unbiased": lambda: xgboost(lambdarank_unbiased=True),
     "LightGBM lambdarank": lambda: lightgbm("lambdarank"),
     "LightGBM rank_xendcg": lambda: lightgbm("rank_xendcg"),
     "CatBoost YetiRank": lambda: YetiRank,
+    "CatBoost YetiRank, NDCG": lambda: partial(YetiRank, loss="YetiRank:mode=NDCG"),
 }
 
 

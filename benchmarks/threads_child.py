@@ -1,13 +1,11 @@
 """A process whose fits note when members of the team come and go: what threads.py measures.
 
-The package's functions are compiled with other ones in the places of `barrier`, `next_task` and
-what else is in `parallel.py`; kernels of other processes have nothing of that. For the kind "cores"
-one thread does the work of a team of any size as its member 0: each task, each share.
+The package's functions are compiled with other ones in the places of `barrier` and `assemble`;
+kernels of other processes have nothing of that.
 """
 
 import hashlib
 import json
-import math
 import sys
 import time
 
@@ -20,24 +18,25 @@ from sklboost.boosting import rounds
 from sklboost.engine import parallel
 from sklboost.engine.compiling import kernel, made_kernel
 from sklboost.estimators.fit import fitting
-from sklboost.tree.core import growing, histogram, partition, quantization, splitting
+from sklboost.tree.core import growing, histogram, partition, splitting
 
 from . import datasets, threads
 from .peers import Settings, make_estimator
 from .runner import OURS
 
 ir = cgutils.ir  # of llvmlite, which numba requires
-IS_ALONE = sys.argv[-1] == "cores"
-MODULES = (rounds, quantization, growing, histogram, partition, splitting)  # as threads.PHASES
-LEAVE, TASK, SERIAL = map(np.int64, (threads.LEAVE, threads.TASK, threads.SERIAL))
-ENTERING, SHARE = map(np.int64, (threads.ENTERING, threads.SHARE))
-N_NOTES = np.int64(threads.N_NOTES)
+MODULES = (rounds, growing, histogram, partition, splitting)  # as threads.PHASES
+LEAVE, ENTERING = np.int64(threads.LEAVE), np.int64(threads.ENTERING)
 ROOM = np.int64(1 << 22)  # cells of the state for the notes of a member: their number, then pairs
 MOST_MEMBERS = 64
 FIRST = np.int64(parallel.state_size(MOST_MEMBERS))  # of the state: the notes, behind what counts
-NAMES = ("barrier", "assemble", "next_task", "share", "reset_tasks", "ThreadTeam")
+NAMES = ("barrier", "begin_step", "next_task", "assemble", "ThreadTeam")
 REAL = [getattr(parallel, name) for name in NAMES]
-real_barrier, real_assemble, real_next_task, real_share, real_reset_tasks, RealTeam = REAL
+real_barrier, real_begin_step, real_next_task, real_assemble, RealTeam = REAL
+# What members meet for before a serial step: by the counter that they took their last tasks from.
+PHASE_OF_COUNTER = tuple(
+    map(threads.PHASES.index, ("rows", "histograms", "split search", "rows", "histograms"))
+)
 
 
 @intrinsic
@@ -75,64 +74,48 @@ def meeting(what):
 
     def barrier(team):
         note(team, what)
-        if not IS_ALONE:
-            real_barrier(team)
+        real_barrier(team)
         note(team, LEAVE)
 
-    return made_kernel(barrier, f"{what} {IS_ALONE}")
+    return made_kernel(barrier, f"{what}")
+
+
+@kernel
+def begin_step(team, by_caller):
+    """As in the package."""
+    counter = team.state[FIRST + ROOM * team.rank + ROOM - 1]
+    note(team, np.int64(PHASE_OF_COUNTER[counter]))
+    is_mine = real_begin_step(team, by_caller)
+    note(team, LEAVE)
+    return is_mine
+
+
+@kernel
+def next_task(team, counter, n_tasks):
+    """As in the package."""
+    team.state[FIRST + ROOM * team.rank + ROOM - 1] = counter
+    return real_next_task(team, counter, n_tasks)
 
 
 @kernel
 def assemble(team):
     """As in the package."""
     note(team, ENTERING)
-    is_there = np.int64(1) if IS_ALONE else real_assemble(team)
+    is_there = real_assemble(team)
     note(team, LEAVE)
     return is_there
 
 
-@kernel
-def next_task(team, counter, n_tasks):
-    """As in the package."""
-    note(team, TASK)
-    return real_next_task(team, counter, n_tasks)
-
-
-@kernel
-def share(team, n_items):
-    """As in the package; the number of items is noted, too."""
-    note(team, SHARE + N_NOTES * n_items)
-    return (np.int64(0), np.int64(n_items)) if IS_ALONE else real_share(team, n_items)
-
-
-@kernel
-def reset_tasks(team):
-    """As in the package: from here on member 0 works and the others wait."""
-    note(team, SERIAL)
-    real_reset_tasks(team)
-
-
 class NotedTeam(RealTeam):
-    """A team whose notes are read after the fit; alone, one thread in the place of all."""
+    """A team whose notes are read after the fit."""
 
     notes = ()
 
     def __init__(self, n_threads):
         super().__init__(n_threads)
-        if IS_ALONE:
-            self.size = n_threads
-        n_noting = 1 if IS_ALONE else n_threads
-        self._state = np.zeros(FIRST + ROOM * n_noting, dtype=np.int64)
-
-    def __enter__(self):
-        return self if IS_ALONE else super().__enter__()
-
-    def run(self, function, *arguments):
-        if not IS_ALONE:
-            return super().run(function, *arguments)
-        self._state[parallel._ENTERED : FIRST] = 0
-        function(parallel.Team(0, self.size, self._state), *arguments)
-        note(parallel.Team(0, self.size, self._state), SERIAL)
+        state = self._state
+        self._state = np.zeros(FIRST + ROOM * n_threads, dtype=np.int64)
+        self._state[: len(state)] = state
 
     def __exit__(self, *exception):
         super().__exit__(*exception)
@@ -147,12 +130,10 @@ def replace_functions():
     modules = [module for name, module in sys.modules.items() if name.startswith("sklboost.")]
     for module in modules:
         what = np.int64(MODULES.index(module) if module in MODULES else len(MODULES))
-        noting = (meeting(what), assemble, next_task, share, reset_tasks, NotedTeam)
+        noting = (meeting(what), begin_step, next_task, assemble, NotedTeam)
         for name, real, other in zip(NAMES, REAL, noting, strict=True):
             if module is not parallel and vars(module).get(name) is real:
                 setattr(module, name, other)
-    if IS_ALONE:
-        rounds.Rounds.seconds_per_call = math.inf  # each fit has the same calls
 
 
 def fit(dataset, settings, n_members):
@@ -167,8 +148,8 @@ def fit(dataset, settings, n_members):
     return NotedTeam.notes, seconds, hashlib.sha256(model.model_.nodes.tobytes()).hexdigest()
 
 
-def main(name, settings, n_members, n_repeats, *_):
-    """Print a line of JSON for each fit; of the model one for each latency."""
+def main(name, settings, n_members, n_repeats):
+    """Print a line of JSON for each fit."""
     replace_functions()
     dataset, n_members = datasets.load(name).as_float32(), int(n_members)
     settings = Settings(**json.loads(settings))
@@ -176,11 +157,8 @@ def main(name, settings, n_members, n_repeats, *_):
     all_notes, seconds, digests = zip(
         *(fit(dataset, settings, n_members) for _ in range(int(n_repeats))), strict=True
     )
-    if IS_ALONE:
-        found = threads.expect([notes[0] for notes in all_notes], seconds, n_members)
-    else:
-        found = map(threads.waits, all_notes, seconds)
-    for record, digest in zip(found, digests, strict=False):
+    found = map(threads.waits, all_notes, seconds)
+    for record, digest in zip(found, digests, strict=True):
         print(json.dumps({"digest": digest, **record}))
 
 

@@ -34,6 +34,8 @@ def fit_all(X, values, **more_settings):
     limits = dict(max_delta_step=3, reg_alpha=np.float64(1), min_child_weight=2)
     limits |= dict(max_bin=np.int16(20))
     by_gradient = dict(subsample=0.3, sampling_method="gradient_based", colsample_bytree=1)
+    # these trees do not go with categories
+    symmetric = {} if "categorical_features" in more_settings else dict(grow_policy="symmetric")
     vector_trees = dict(multi_strategy="multi_output_tree")
     for estimator, y, weight, settings in [
         (XGBRegressorLite, signal, None, {}),
@@ -44,6 +46,7 @@ def fit_all(X, values, **more_settings):
         (XGBRegressorLite, values[:, 1:4], None, {}),
         (XGBClassifierLite, np.asfortranarray(values[:, 1:4] > 0), np.ones(n), {}),
         (XGBRegressorLite, np.arange(n) % 5, None, leaf_wise | other_types | limits),
+        (XGBRegressorLite, signal, None, symmetric),
         (XGBRegressorLite, signal, None, dict(pruning="pre")),
         (XGBRegressorLite, signal, None, dict(gamma=1, keep_pruned=True)),
         (XGBRegressorLite, signal, None, dict(subsample=np.float32(0.5), colsample_bynode=0.5)),

@@ -156,6 +156,7 @@ KINDS = {
     "leaf by leaf": Kind(
         "numbers", "signal", dict(grow_policy="lossguide", max_depth=0, max_leaves=20, gamma=1.0)
     ),
+    "one split a depth": Kind("numbers", "signal", dict(grow_policy="symmetric")),
     "pruned": Kind("numbers", "signal", dict(ccp_alpha=0.01, keep_pruned=True)),
     "bounded": Kind("numbers", "signal", _BOUNDED | dict(extra_trees=True)),
     "forest": Kind("numbers", "signal", dict(num_parallel_tree=3, subsample=0.6)),

@@ -207,28 +207,31 @@ class Tree:
         signs = self.settings.monotone_constraints
         return signs[feature] if signs and threshold > -math.inf else 0
 
-    def candidates(self, node):
+    def candidates(self, node, like=None):
         """Yield (feature, threshold, default_left, goes_left, G left) of each split, in order.
 
         The threshold is a frozenset of levels where the feature is a category. G is given where the
-        split is judged by another one than that of the rows.
+        split is judged by another one than that of the rows. In a symmetric tree `like` is the
+        depth: its number and the rows of all of its nodes, between whose values thresholds lie.
         """
         rows = node.rows
-        for feature in self.features(self.number(node), node.depth):
+        number, depth, around = like or (self.number(node), node.depth, rows)
+        for feature in self.features(number, depth):
             if feature not in self.allowed(node):
                 continue
             x = self.X[rows, feature]
-            is_missing = np.isnan(x)
-            values = np.unique(x[~is_missing])
+            is_missing, values = np.isnan(x), self.X[around, feature]
+            some_missing = np.isnan(values).any()
+            values = np.unique(values[~np.isnan(values)])
             if self.settings.n_categories and self.settings.n_categories[feature]:
                 yield from self.category_candidates(rows, feature, x, is_missing)
                 continue
-            if is_missing.any() and len(values) > 0:
+            if some_missing and len(values) > 0:
                 yield feature, -math.inf, True, is_missing, None
             for low, high in itertools.pairwise(values):
                 threshold = midpoint(float(low), float(high))
                 yield feature, threshold, False, x < threshold, None
-                if is_missing.any():
+                if some_missing:
                     yield feature, threshold, True, (x < threshold) | is_missing, None
 
     def category_candidates(self, rows, feature, x, is_missing):
@@ -296,8 +299,16 @@ class Tree:
 
         The gain is the one that the split is judged by. A later candidate must be strictly better.
         """
-        settings, best = self.settings, None
-        for feature, threshold, default_left, goes_left, gradient in self.candidates(node):
+        best = None
+        for split in self.allowed_splits(node):
+            if best is None or split[0] > best[0]:
+                best = split
+        return best
+
+    def allowed_splits(self, node, like=None):
+        """Yield the candidates of a node that are allowed, as :meth:`best_split` returns one."""
+        settings = self.settings
+        for feature, threshold, default_left, goes_left, gradient in self.candidates(node, like):
             left = self.make_node(node.rows[goes_left], node.depth + 1, node)
             right = self.make_node(node.rows[~goes_left], node.depth + 1, node)
             fewer = min(math.fsum(self.weight[child.rows]) for child in (left, right))
@@ -306,17 +317,18 @@ class Tree:
             smaller = min(left.hessian, right.hessian)
             if smaller <= 0 or smaller < settings.min_child_weight:
                 continue
-            if np.any(self.sign(feature, threshold) * (right.weight - left.weight) < 0):
+            sign = self.sign(feature, threshold)
+            if np.any(sign * (right.weight - left.weight) < 0):
                 continue
+            if sign and np.isnan(self.X[left.rows, feature]).all():
+                continue  # they have no order, but the threshold of a symmetric tree would give one
             gain = self.gain_of(node, left, right)
             if gradient is not None:
                 of_sides = (gradient, left), (node.gradient - gradient, right)
                 gain = self.gain_of(
                     node, *(self.make_node(side.rows, 0, node, own) for own, side in of_sides)
                 )
-            if best is None or gain > best[0]:
-                best = gain, feature, threshold, default_left, left, right
-        return best
+            yield gain, feature, threshold, default_left, left, right
 
     def gain_of(self, node, left, right):
         gain = left.similarity + right.similarity - node.similarity
@@ -330,10 +342,11 @@ class Tree:
         if settings.max_depth and node.depth >= settings.max_depth:
             return None
         split = self.best_split(node)
-        if split is None or settings.pruning == "full":
-            return split
-        least = settings.gamma if settings.pruning == "pre" else 0.0
-        return split if split[0] > 0 and split[0] >= least else None
+        return split if split is not None and self.is_worth(split[0]) else None
+
+    def is_worth(self, gain):
+        least = self.settings.gamma if self.settings.pruning == "pre" else 0.0
+        return self.settings.pruning == "full" or (gain > 0 and gain >= least)
 
     def apply_split(self, node, split):
         node.feature, node.threshold, node.default_left = split[1:4]
@@ -350,6 +363,9 @@ class Tree:
 
     def grow(self):
         """Split nodes in the order of the policy while the leaves do not exceed the limit."""
+        if self.settings.grow_policy == "symmetric":
+            self.grow_by_common_splits()
+            return
         n_leaves, limit = 1, self.settings.max_leaves or math.inf
         waiting = [(node, split) for node in self.nodes if (split := self.wanted(node))]
         while waiting and n_leaves < limit:
@@ -366,6 +382,34 @@ class Tree:
                 n_leaves += 1
             children = [child for node, _ in turn for child in node.children]
             waiting += [(child, split) for child in children if (split := self.wanted(child))]
+
+    def grow_by_common_splits(self):
+        """Split nodes by the split that gains most in all of them; others wait for the next one."""
+        waiting = [node for node in self.nodes if self.can_be_split(node)]
+        for depth in range(self.settings.max_depth):
+            around = np.concatenate([np.array([], int), *(node.rows for node in waiting)])
+            splits = {}  # by what they have in common: those of the nodes
+            for node in waiting:
+                for split in self.allowed_splits(node, (depth, depth, around)):
+                    if self.is_worth(split[0]):
+                        splits.setdefault(split[1:4], []).append((node, split))
+            if not splits:
+                return
+            # ties: the lower feature, the lower threshold, missing values right
+            made = max(
+                sorted(splits), key=lambda common: math.fsum(own[0] for _, own in splits[common])
+            )
+            for node, split in splits[made]:
+                self.apply_split(node, split)
+            waiting = [node for node in waiting if not node.children]
+            made = [child for node, _ in splits[made] for child in node.children]
+            waiting += [child for child in made if self.can_be_split(child)]
+
+    def can_be_split(self, node):
+        """Whether it has rows and cover for two children: else it is a leaf for good."""
+        settings, n_rows = self.settings, math.fsum(self.weight[node.rows])
+        is_large = node.hessian >= 2 * settings.min_child_weight
+        return len(node.rows) > 1 and is_large and n_rows >= 2 * settings.min_child_samples
 
     def prune(self, node):
         """Collapse, from the bottom up, every split of two leaves whose gain is below gamma."""

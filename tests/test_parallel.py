@@ -1,13 +1,16 @@
+import ctypes
 import sys
 import threading
 import time
 import weakref
+from array import array
 
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
 from sklboost.engine import parallel
+from sklboost.engine.backend import PackedCall
 from sklboost.engine.compiling import kernel
 from sklboost.engine.instructions import (
     above,
@@ -28,12 +31,15 @@ from sklboost.engine.parallel import (
     _Job,
     assemble,
     barrier,
+    begin_step,
+    end_step,
     is_last,
     next_rows,
     next_task,
     reset_tasks,
     share,
     state_size,
+    tell_helpers,
 )
 
 pytestmark = pytest.mark.timeout(60)
@@ -55,6 +61,20 @@ def meet(team, n_rounds, places, wrong):
         for rank in range(team.size):
             if places[8 * rank] != round_:
                 atomic_add(wrong, 0, 1)
+        barrier(team)
+
+
+@kernel
+def take_turns(team, n_rounds, by_caller, n_steps, wrong):
+    """Let one member a round count the round, and count all that read another number after."""
+    if not assemble(team):
+        return
+    for round_ in range(n_rounds):
+        if begin_step(team, by_caller) == 1:
+            n_steps[team.rank] += 1
+            end_step(team)
+        if n_steps.sum() != round_ + 1:
+            atomic_add(wrong, 0, 1)
         barrier(team)
 
 
@@ -197,6 +217,18 @@ def test_nobody_passes_a_barrier_alone(size):
     assert wrong[0] == 0
 
 
+@pytest.mark.parametrize("by_caller", [0, 1])
+@pytest.mark.parametrize("size", [*SIZES, 21])
+def test_one_member_does_a_step_and_the_others_see_what_it_did(size, by_caller):
+    n_rounds, wrong = 300 if size <= 5 else 20, np.zeros(1, dtype=np.int64)
+    n_steps = np.zeros(size, dtype=np.int64)
+    run(take_turns, n_rounds, np.int64(by_caller), n_steps, wrong, size=size)
+    assert wrong[0] == 0
+    assert n_steps.sum() == n_rounds
+    if by_caller == 1:
+        assert n_steps[0] == n_rounds
+
+
 @pytest.mark.interpreted
 @pytest.mark.parametrize("size", [1, 2, 3, 4, 5, 8, 16, 17, 21, 64, 65, 100])
 def test_only_the_last_one_to_come_is_told_so(size):
@@ -248,14 +280,15 @@ def test_fewer_tasks_than_members(n_tasks):
 
 def test_counters_have_cache_lines_of_their_own():
     cells = [parallel._ENTERED, parallel._ABORTED, parallel._GENERATION]
-    cells += [parallel._BEGUN, parallel._FINISHED, parallel._MEMBERS, parallel._GROUPS]
+    cells += [parallel._BEGUN, parallel._SERVED, parallel._WAITING]
+    cells += [parallel._MEMBERS, parallel._GROUPS, parallel._CELL]
     assert np.diff(sorted(cells)).min() * 8 >= 64
     for size in SIZES:
         state = np.zeros(state_size(size), dtype=np.int64)
         for rank in range(size):
             for counter in range(N_TASK_COUNTERS):
                 next_task(Team(rank, size, state), counter, size)
-        used = np.flatnonzero(state[parallel._MEMBERS :])
+        used = np.flatnonzero(state[parallel._MEMBERS :])  # no cell for calls among them
         assert len(used) == size * N_TASK_COUNTERS  # each of its own
         of_member = used.reshape(size, N_TASK_COUNTERS)
         assert (of_member[1:, 0] - of_member[:-1, -1]).min(initial=64) * 8 >= 64
@@ -395,7 +428,7 @@ def test_helpers_wait_awake_for_the_next_call_but_not_for_ever():
             team.run(note_rank, ranks)
         team.run(lambda team: None)  # does not assemble: told in another way
         team.run(note_rank, ranks)
-        assert team._state[parallel._BEGUN] == team._state[parallel._FINISHED] == 7
+        assert team._state[parallel._BEGUN] == 7
     before = time.process_time()
     with ThreadTeam(2) as team:
         team.run(note_rank, ranks)
@@ -404,20 +437,88 @@ def test_helpers_wait_awake_for_the_next_call_but_not_for_ever():
 
 
 def test_a_helper_that_cannot_wait_awake_waits_asleep(monkeypatch):
-    finish_call, caller = parallel.finish_call, threading.current_thread()
+    def fail(*arguments):
+        raise MemoryError
 
-    def fail_in_helpers(*arguments):
-        if threading.current_thread() is not caller:
-            raise MemoryError
-        finish_call(*arguments)
-
-    monkeypatch.setattr(parallel, "finish_call", fail_in_helpers)
+    monkeypatch.setattr(parallel, "serve", fail)
     ranks = np.zeros(2, dtype=np.int64)
     with ThreadTeam(2) as team:
         for _ in range(2):
             ranks[:] = 0
             team.run(note_rank, ranks)
             assert list(ranks) == [2, 2]
+
+
+PACKED_FUNCTION = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p)
+
+
+def packed_calls(function, groups, arguments):
+    """Return calls as of machine code, which in fact call a kernel of these tests or Python."""
+
+    def call_of(team):
+        def packed_function(words, result):
+            try:
+                function(team, *arguments)
+            except ValueError:
+                return 1
+            return 0
+
+        address = PACKED_FUNCTION(packed_function)
+        return PackedCall("call", address, "none", array("q", [team.rank]), [])
+
+    return list(map(call_of, groups))
+
+
+@pytest.mark.parametrize("size", [2, 3, 7])
+def test_helpers_that_are_awake_are_told_of_machine_code_in_their_cells(size, monkeypatch):
+    ranks = np.zeros(size, dtype=np.int64)
+    with ThreadTeam(size) as team:
+        team.run(note_rank, ranks)
+        with monkeypatch.context() as packed:
+            packed.setattr(parallel, "calls_of", packed_calls)
+            for _ in range(20):
+                team.run(note_rank, ranks)
+            n_served = team._n_served
+            while (team._state[parallel._CELL :: parallel.FAR_APART][1:] != parallel._AWAY).any():
+                time.sleep(0.01)
+            team.run(note_rank, ranks)  # they are asleep, and told in their queues
+            assert team._n_served == n_served
+            team.run(lambda team: None)  # does not assemble
+        assert n_served > 10 * (size - 1)
+        team.run(note_rank, ranks)  # Python's calls, again
+        assert list(ranks) == [23 * size] * size
+        assert team._state[parallel._SERVED] == team._n_served
+
+
+@pytest.mark.parametrize("rank", [0, 1])
+def test_machine_code_that_fails_in_a_member_ends_the_call(rank, monkeypatch):
+    ranks, n_threads = np.zeros(2, dtype=np.int64), threading.active_count()
+    monkeypatch.setattr(parallel, "calls_of", packed_calls)
+    with pytest.raises(RuntimeError, match="failed"), ThreadTeam(2) as team:  # noqa: PT012
+        for _ in range(3):
+            team.run(note_rank, ranks)
+        team.run(lambda team: raise_in(rank, ValueError(), team, ranks))
+    assert list(ranks) == [6, 6]
+    assert threading.active_count() == n_threads
+
+
+def test_an_interrupt_after_helpers_were_told_in_their_cells(monkeypatch):
+    """The caller is interrupted before it enters the call that the helpers are in."""
+    ranks, n_threads = np.zeros(3, dtype=np.int64), threading.active_count()
+    monkeypatch.setattr(parallel, "calls_of", packed_calls)
+    with pytest.raises(KeyboardInterrupt), ThreadTeam(3) as team:  # noqa: PT012
+        for _ in range(3):
+            team.run(note_rank, ranks)
+        before = ranks.copy()
+
+        def interrupted(*given):
+            tell_helpers(*given)
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(parallel, "tell_helpers", interrupted)
+        team.run(note_rank, ranks)
+    assert list(ranks) == list(before)
+    assert threading.active_count() == n_threads
 
 
 def test_the_caller_tells_the_helpers_when_it_assembles():

@@ -104,6 +104,7 @@ def test_an_increasing_map_of_a_feature_changes_no_prediction(problem, growth, d
     assert_array_equal(before.apply(X), after.apply(mapped))
 
 
+@pytest.mark.filterwarnings("ignore:no tree has a split:UserWarning")
 @given(problem=problems(), growth=growth, data=st.data())
 @settings(max_examples=60)
 def test_the_order_of_the_rows_changes_nothing(problem, growth, data):

@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklboost import XGBClassifierLite, XGBRegressorLite
 from sklboost.boosting.settings import feature_rules
 from sklboost.engine.elementary import hash_key
-from sklboost.estimators.input.arguments import seeds
+from sklboost.estimators.parameters.boosters import seeds
 from sklboost.tree.options.column_sampling import (
     allocate_column_sample,
     choose_tree_features,
@@ -31,6 +31,8 @@ GROWTH = {
     "depthwise, unlimited": dict(max_depth=0),
     "lossguide": dict(grow_policy="lossguide", max_depth=3),
     "lossguide, 5 leaves": dict(grow_policy="lossguide", max_depth=0, max_leaves=5),
+    "symmetric": dict(grow_policy="symmetric", max_depth=3),
+    "symmetric, deeper": dict(grow_policy="symmetric", max_depth=6),
 }
 REGULARISERS = {
     "reg_lambda": 3.0,
@@ -324,6 +326,8 @@ CASES = [
     for own, loss, pruning in zip(
         product(HELD, GROWTH), cycle(LOSSES), cycle(["post", *PRUNING]), strict=False
     )
+    # nodes that share their splits cannot keep to such groups
+    if not (own[1].startswith("symmetric") and "interaction_constraints" in HELD[own[0]])
 ]
 
 

@@ -101,6 +101,7 @@ SETTINGS = {
         "multiclass",
         dict(min_child_samples=500, multi_strategy="multi_output_tree"),
     ),
+    "one split a depth": ("multiclass", dict(grow_policy="symmetric", subsample=0.7) | COLUMNS),
 }
 
 

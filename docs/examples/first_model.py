@@ -2,8 +2,9 @@
 Your first model in five minutes
 ================================
 
-A classifier from data to predictions: fit it, judge it, look at how it learnt, read one of its
-trees. All you need is ``pip install "sklboost[demo]"``, which adds pandas and matplotlib.
+This tutorial takes a classifier from data to predictions: fit it, judge it, see how it learnt, and
+read one of its trees. All you need is ``pip install "sklboost[demo]"``, which adds pandas and
+matplotlib.
 
 The very first fit on a machine compiles what it needs, which takes some fifteen seconds; from then
 on it is loaded from disk.
@@ -13,8 +14,9 @@ on it is loaded from disk.
 # Data
 # ----
 #
-# 569 tumours, thirty measurements of each, and whether it was benign (1) or malignant (0). A
-# quarter of the rows is kept back, to judge the model on rows it has not seen.
+# The data are thirty measurements of each of 569 tumours, and whether it was benign (1) or
+# malignant (0). A quarter of the rows is kept back, to judge the model on rows that it has not
+# seen.
 
 from sklearn.datasets import load_breast_cancer
 from sklearn.model_selection import train_test_split
@@ -55,9 +57,9 @@ print(f"log loss {log_loss(y_test, model.predict_proba(X_test)):.3f}")
 # How did it learn?
 # -----------------
 #
-# Boosting adds one small tree after the other, each correcting what the ones before left over. On
-# rows that are trained on, the loss keeps falling; on others it falls, and then stops falling.
-# ``staged_predict_proba`` gives the probabilities after each tree.
+# Boosting adds one small tree after the other, and each corrects the errors that the trees before
+# it left. On the training rows the loss keeps falling; on other rows it falls at first, and then no
+# longer. ``staged_predict_proba`` gives the probabilities after each tree.
 
 import matplotlib.pyplot as plt
 
@@ -73,9 +75,9 @@ plt.show()
 # How many trees?
 # ---------------
 #
-# Instead of guessing, allow many and stop when rows that are not trained on no longer get better.
-# Ten rounds of patience are enough here. A tenth of the training rows is held out for it; with
-# ``refit=True`` all of them are trained on once more, for the number of rounds that was best.
+# Do not guess: allow many trees, and stop when the loss on rows that are not trained on no longer
+# improves. Ten rounds of patience are enough here. A tenth of the training rows is held out for
+# that; with ``refit=True`` the model is then trained on all of them, for the best number of rounds.
 
 model = XGBClassifierLite(
     n_estimators=1000,
@@ -90,7 +92,7 @@ loss = log_loss(y_test, model.predict_proba(X_test))
 print(f"{model.n_estimators_} trees, log loss {loss:.3f}")
 
 # %%
-# The curve of the rows that were held out, with the round that was best:
+# This is the loss on the held-out rows, with the best round marked:
 
 from sklboost.displays import plot_importance, plot_learning_curve, plot_tree
 
@@ -101,7 +103,7 @@ plt.show()
 # What does it look at?
 # ---------------------
 #
-# A feature is important if splits on it take much off the loss: its mean gain
+# A feature is important if splits on it reduce the loss much: its mean gain
 # (:doc:`other importances, and what chance reaches </docs/how_to/judge_features>`).
 
 plot_importance(model, importance_type="gain")
@@ -111,8 +113,8 @@ plt.show()
 # Read a tree
 # -----------
 #
-# Nothing is hidden. Every node has the numbers its split was chosen by: its cover (how much the
-# rows in it count), the gain of its split, and its value, which is what it adds to the log-odds.
+# Every node shows the numbers by which its split was chosen: its cover (how much the rows in it
+# count), the gain of its split, and its value, which it adds to the log-odds.
 
 small = XGBClassifierLite(n_estimators=1, learning_rate=0.1, max_depth=2).fit(X_train, y_train)
 plot_tree(small)

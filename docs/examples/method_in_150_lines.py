@@ -12,8 +12,8 @@ what ``XGBRegressorLite`` and ``XGBClassifierLite`` predict.
 # Eight students
 # --------------
 #
-# How many hours each of them studied before the exam, and how many points they got. More hours
-# help, until one is too tired.
+# The data are the hours that each of them studied before the exam, and the points they got. More
+# hours help, until a student is too tired.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -57,8 +57,8 @@ plt.show()
 #
 # If a leaf adds the number w to the predictions of its rows, their loss changes by
 # G w + (H + λ) w² / 2, where G and H are the sums of g and h over the rows, and λ (``reg_lambda``)
-# charges for large outputs. This parabola is lowest at the first of these two, and what is gained
-# there is half of the second::
+# charges for large outputs. The first of these two is where this parabola is lowest; the second is
+# twice what the loss falls there::
 #
 #     output     = -G / (H + λ)
 #     similarity = G² / (H + λ)
@@ -94,10 +94,10 @@ print("their output  ", output(g[:3], h[:3], reg_lambda=1), " = -70 / (3 + 1)")
 #
 #     gain = similarity(left) + similarity(right) - similarity(both together)
 #
-# Thresholds lie halfway between neighbouring values. With the rows in the order of the feature,
-# the sums of the left side are running sums, and those of the right side are what is left of the
-# total. H is also called **cover**; a child must have a cover of ``min_child_weight`` or more. For
-# the squared error cover is the number of rows.
+# Thresholds lie halfway between neighbouring values. With the rows in the order of the feature, the
+# sums of the left side are running sums, and the sums of the right side are the rest of the total.
+# H is also called **cover**; a child must have a cover of ``min_child_weight`` or more. For the
+# squared error cover is the number of rows.
 
 
 def splits(values, g, h, reg_lambda, min_child_weight):
@@ -121,9 +121,9 @@ def print_splits(values, g, h, **settings):
 print_splits(hours[:, 0], g, h, reg_lambda=1, min_child_weight=1)
 
 # %%
-# The best one is at 3.5. The same again within each of its sides: the left one gets worse by any
-# split, since λ charges two leaves more than one. The right one still gains at 6.5, where the
-# tired ones begin.
+# The best threshold is 3.5. Within each side, the same is done again. Any split makes the left side
+# worse, since λ charges two leaves more than one. The right side still gains at 6.5, where the
+# tired students begin.
 
 left = hours[:, 0] < 3.5
 for side in (left, ~left):
@@ -135,8 +135,8 @@ for side in (left, ~left):
 # ----------------------------------
 #
 # A tree repeats this in each of its leaves, down to ``max_depth``, as long as a gain is positive.
-# Then it is **pruned** from the bottom: a split of two leaves whose gain is below γ (``gamma``)
-# goes, and then the split above it is looked at, if that has two leaves now.
+# Then it is **pruned** from the bottom: a split of two leaves whose gain is below γ (``gamma``) is
+# removed, and then the split above it is considered, if it now has two leaves.
 
 
 def grow(X, g, h, depth, reg_lambda, min_child_weight):
@@ -186,8 +186,8 @@ for gamma in (0, 150):
     print_tree(make_tree(hours, g, h, max_depth=2, gamma=gamma, reg_lambda=1, min_child_weight=1))
 
 # %%
-# γ = 150 takes away the split at 6.5, whose gain is 116.667. The package makes the same tree; it
-# draws it with the gain of each split, and the cover and output of each node.
+# γ = 150 removes the split at 6.5, whose gain is 116.667. The package makes the same tree; it draws
+# it with the gain of each split, and the cover and output of each node.
 
 from sklboost import XGBClassifierLite, XGBRegressorLite
 from sklboost.displays import plot_tree
@@ -199,8 +199,8 @@ plt.show()
 # Step 5: many trees
 # ------------------
 #
-# One tree is not trusted much: its output is multiplied by the **learning rate** before it is
-# added. Then there are new residuals, smaller ones, and the next tree is grown on them.
+# A single tree should not decide much, so its output is multiplied by the **learning rate** before
+# it is added. The next tree is grown on the new residuals, which are smaller.
 
 
 def predict(node, X):
@@ -236,8 +236,9 @@ plt.show()
 # -----------------------
 #
 # With the same settings the estimator predicts the same, for the students and for 250 patients of
-# scikit-learn's diabetes data with ten features; also for the patients it was not trained on.
-# (With at most 256 values a feature. Of more, the package makes 256 groups, to be fast.)
+# scikit-learn's diabetes data with ten features; also for patients that it was not trained on.
+# (This holds for features with at most 256 values. If there are more, the package makes 256 groups
+# of them, to be fast.)
 
 from sklearn.datasets import load_breast_cancer, load_diabetes
 from sklearn.model_selection import train_test_split
@@ -256,12 +257,12 @@ print("sklboost    ", estimator.predict(X_test[:5]).round(4))
 # Classes
 # -------
 #
-# Now only whether a student passed. The model works with **log-odds** z, which may be any number;
-# the probability is p = 1 / (1 + exp(-z)). The loss is the log loss, -log of the probability
-# of what happened. Its slope is again prediction minus truth, p - y, and its Hessian is p (1 - p):
-# a row counts most where the model is in doubt, and little where it is sure. Half of the students
-# passed, so the first guess is p = 0.5, which is z = 0; each row has a residual of 0.5 or -0.5 and
-# a Hessian of 0.25.
+# Now predict only whether a student passed. The model works with **log-odds** z, which may be any
+# number; the probability is p = 1 / (1 + exp(-z)). The loss is the log loss, -log of the
+# probability of what happened. Its slope is again prediction minus truth, p - y, and its Hessian is
+# p (1 - p): a row counts most where the model is in doubt, and little where it is sure. Half of the
+# students passed, so the first guess is p = 0.5, which is z = 0; each row has a residual of 0.5 or
+# -0.5 and a Hessian of 0.25.
 
 passed = np.array([0, 0, 1, 0, 1, 1, 1, 0])
 
@@ -287,8 +288,8 @@ print_splits(hours[:, 0], g, h, reg_lambda=1, min_child_weight=1)
 # %%
 # The split at 2.5 has the largest gain, 1 / (0.5 + 1) + 1 / (1.5 + 1) - 0 = 1.067. But its left
 # side has a cover of 0.5 only: with the default ``min_child_weight=1`` a child needs four rows
-# here, and 4.5 is chosen. Everything else is written already; the loss and the first guess are all
-# that changes. A tree's output is added to the log-odds.
+# here, and 4.5 is chosen. Only the loss and the first guess change; the rest of the code stays. A
+# tree's output is added to the log-odds.
 
 settings = dict(learning_rate=0.3, max_depth=1, reg_lambda=1.0, gamma=0.0, min_child_weight=1.0)
 print_tree(grow(hours, g, h, depth=1, reg_lambda=1, min_child_weight=1))
@@ -316,7 +317,7 @@ print(f"accuracy     {estimator.score(X_test, y_test):.3f}")
 # %%
 # .. rubric:: What is learnt
 #
-# A loss enters through two numbers a row, its gradient and its Hessian; everything about trees is
+# A loss enters by two numbers of each row, its gradient and its Hessian; the trees follow from
 # similarity, gain, cover and output. What the package adds is speed (it adds up integers in
 # histograms, on all threads), missing values, categories, more losses, and ways to stop in time.
 #

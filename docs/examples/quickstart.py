@@ -3,8 +3,8 @@
     python docs/examples/quickstart.py
     python docs/examples/quickstart.py houses.csv --target price
 
-It prints scores and times beside scikit-learn's HistGradientBoosting, a small grid search, the
-first tree of a model and where its first split comes from, and writes two files: the tree as a
+It prints scores and times compared with scikit-learn's HistGradientBoosting, a small grid search,
+the first tree of a model and where its first split comes from, and writes two files: the tree as a
 picture, and the model as a page to open in a browser. That takes less than a minute, most of it in
 HistGradientBoosting; the first run on a machine compiles for another twenty seconds.
 

@@ -2,17 +2,17 @@
 Tune a model with GridSearchCV
 ==============================
 
-Which depth, which learning rate, how much shrinkage? Try them on parts of the training rows,
-choose, and judge the choice once on rows that had no say in it.
+Which depth and which learning rate are best? Try several on parts of the training rows, choose, and
+judge the choice once, on rows that had no influence on it.
 """
 
 # %%
 # Data and a first score
 # ----------------------
 #
-# 442 patients, ten measurements of each, and how far their diabetes had progressed a year later.
-# The defaults are XGBoost's: a learning rate of 0.3 and a depth of 6, much for so little data. R²
-# is the share of the variance that is explained.
+# The data are ten measurements of each of 442 patients, and how far their diabetes had progressed a
+# year later. The defaults are XGBoost's: a learning rate of 0.3 and a depth of 6, too much for so
+# little data. R² is the share of the variance that is explained.
 
 from sklearn.datasets import load_diabetes
 from sklearn.model_selection import GridSearchCV, cross_val_score, train_test_split
@@ -28,8 +28,8 @@ print(f"R² of five folds, with the defaults: {before.round(3)}, mean {before.me
 # A grid
 # ------
 #
-# Depth decides how many features a tree can combine, the learning rate how much of each tree is
-# believed. ``min_child_weight`` is for squared error the least number of rows of a child.
+# The depth decides how many features a tree can combine, and the learning rate how much of each
+# tree is added. For squared error, ``min_child_weight`` is the least number of rows of a child.
 
 grid = {
     "max_depth": [1, 2, 3, 4],
@@ -45,7 +45,7 @@ print(search.best_params_)
 # What does the grid say?
 # -----------------------
 #
-# Look at all of it, not at the best alone: neighbours of a good candidate should be good too.
+# Look at the whole grid, not only at the best candidate: its neighbours should be good, too.
 
 import matplotlib.pyplot as plt
 import pandas as pd
@@ -92,8 +92,8 @@ print(f"best R² {search.best_score_:.3f} with {search.best_params_}: {best.n_es
 # --------
 #
 # Every fit begins by turning values into bins. ``bin_features`` does it once for all candidates and
-# folds; what comes out takes the place of ``X``. The folds then share their cut points, which have
-# seen the features, never the targets, of the rows held out
+# folds; its result takes the place of ``X``. The folds then share their cut points, which depend on
+# the features, never on the targets, of the held-out rows
 # (:doc:`what to know about it </docs/how_to/search_parameters_fast>`).
 
 binned_search = GridSearchCV(stopping, grid)
@@ -104,7 +104,8 @@ print(f"best R² {binned_search.best_score_:.3f} with {binned_search.best_params
 # Judge the choice
 # ----------------
 #
-# The best of many scores is too good: it is the best partly by luck. The test rows had no say.
+# The best of many scores is too good, since it is the best partly by luck. The test rows had no
+# influence on the choice.
 
 defaults = XGBRegressorLite().fit(X_train, y_train)
 print(f"R² on test rows, tuned:    {search.score(X_test, y_test):.3f}")

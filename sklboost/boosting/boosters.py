@@ -1,4 +1,4 @@
-"""What becomes of the trees of each round: gbtree adds them, dart also drops earlier rounds.
+"""The boosters: gbtree adds the trees of each round, dart also drops earlier rounds.
 
 Dart leaves trees as they were grown and changes a weight for each round. A dropped round is taken
 out of the training rows' scores, so that the new round learns what it knew, and is then put back
@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklboost.boosting.evaluation import Evaluation, ValidationSet
+from sklboost.boosting.evaluation import Evaluation
 from sklboost.boosting.rounds import TreeGrower
 from sklboost.boosting.settings import BoostingTask, Dropout
 from sklboost.engine.elementary import hash_key, mix_bits
@@ -55,7 +55,7 @@ class Booster:
 
 
 class Rescaling(NamedTuple):
-    """What a round did to the weights."""
+    """The change of the weights by one round."""
 
     dropped: np.ndarray  # int, shape (n_dropped,): numbers of rounds
     factor: float  # what their weights were multiplied by
@@ -69,9 +69,7 @@ class Dart(Booster):
         self, task: BoostingTask, evaluation: Evaluation, grower: TreeGrower, dropout: Dropout
     ):
         super().__init__(task, evaluation)
-        # trees are taken out of their scores and put back; no metrics, so no targets
-        rows = ValidationSet("", task.X, np.empty(0), np.empty(0), task.raw_score)
-        self._training_rows = Evaluation(grower.team, task, [rows], [], grower.grown)
+        self._grower = grower  # trees are taken out of its raw scores and put back
         self._dropout = dropout
         self._seed = task.sampling_seed
         self._growing: list[Trees] = []  # of the round that is not finished
@@ -83,7 +81,8 @@ class Dart(Booster):
         dropped = choose_rounds(self._weights, self._dropout, self._seed)
         learning_rate = params.learning_rate * params.num_parallel_tree
         self._history.append(rescaling(dropped, learning_rate, self._dropout))
-        self._score(self._training_rows, dropped, -self._weights[dropped])
+        if len(dropped) > 0:
+            self._grower.add(functools.partial(self._scaled, dropped, -self._weights[dropped]))
 
     def add(self, trees: Trees, n_rounds: int, *, ends_round: bool) -> np.ndarray:  # noqa: D102
         self._growing.append(trees)
@@ -97,21 +96,15 @@ class Dart(Booster):
         if len(dropped) > 0:
             # of the training rows' scores the dropped rounds are out, and the new one is in
             in_scores = np.append(np.zeros(len(dropped)), 1.0)
-            self._score(self._training_rows, changed, after[changed] - in_scores)
-        change = after[changed] - np.append(before, 0.0)[changed]
-        return self._score(self._evaluation, changed, change)
+            change = after[changed] - in_scores
+            self._grower.add(functools.partial(self._scaled, changed, change))
+        trees = self._scaled(changed, after[changed] - np.append(before, 0.0)[changed])
+        self._evaluation.read_from(trees)
+        return self._evaluation.score(trees, 1)
 
     def trees(self, n_rounds: int) -> Trees:  # noqa: D102
         weights = functools.reduce(rescale, self._history[:n_rounds], np.empty(0))
         return self._scaled(np.arange(n_rounds), weights)
-
-    def _score(self, evaluation: Evaluation, rounds: np.ndarray, weights: np.ndarray) -> np.ndarray:
-        """Add the trees of some rounds times their weights to the rows; return the metrics."""
-        if len(rounds) == 0:
-            return np.empty((1, 0, 0))
-        trees = self._scaled(rounds, weights)._replace(unpruned=None)
-        evaluation.read_from(trees)
-        return evaluation.score(trees, 1)
 
     @np.errstate(all="ignore")
     def _scaled(self, rounds: np.ndarray, weights: np.ndarray) -> Trees:

@@ -77,8 +77,8 @@ class TrainingCallback:
     -----
     In all methods `training` has these attributes and methods:
 
-    - ``n_estimators``, ``n_rounds``: planned and finished rounds, including those of a continued
-      model
+    - ``n_estimators``, ``n_rounds``: planned and finished rounds, a continued model's
+      included
     - ``first_round``: rounds of the model that is continued, 0 without one
     - ``learning_rate``: learning rate of the next rounds; may be set
     - ``elapsed``: seconds since fit began
@@ -271,7 +271,7 @@ class LearningRateScheduler(TrainingCallback):
     Parameters
     ----------
     learning_rates : callable or array-like of shape (n_estimators,)
-        One learning rate for each round, including those of a continued model; or a function that
+        One learning rate for each round, a continued model's included; or a function that
         takes the number of the round, from 0, and returns the learning rate.
 
     Examples
@@ -396,7 +396,7 @@ class Checkpoint(TrainingCallback):
             self._save(training)
 
     def _save(self, training: TrainingState) -> None:
-        """Write the snapshot beside its place, then move it: a crash leaves no half of a file."""
+        """Write a temporary file, then rename it: a crash leaves no half of a snapshot."""
         model = _model_to_save(training)
         target = Path(self.directory) / f"{self.name}_{training.n_rounds}.joblib"
         # a name of its own: other processes and threads of a search may write to the same folder
@@ -494,7 +494,7 @@ class TrainingBooster:
         return getattr(sys.modules.get("xgboost"), "Booster", TrainingBooster)
 
     def num_boosted_rounds(self) -> int:
-        """Rounds that are finished, those of a continued model included."""
+        """Rounds that are finished, a continued model's included."""
         return self._training.n_rounds
 
     def attributes(self) -> dict[str, str]:
@@ -509,7 +509,7 @@ class TrainingBooster:
         return self.attributes().get(key)
 
     def set_attr(self, **attributes: str | None) -> None:
-        """Set attributes, or delete those that are None; the best round is that of the training."""
+        """Set attributes, or delete those that are None; the best round is the training's."""
         for name, value in attributes.items():
             if name in self._BEST:
                 setattr(self._training, name, None if value is None else self._BEST[name](value))

@@ -116,7 +116,8 @@ class RoundsWithStatistics:
 def _plan_wide_calls(task: BoostingTask, limits: tuple[int, int], rounds: Rounds) -> Calls:
     """Plan calls whose trees have room for sets of all categories."""
     n_categories = int(task.matrix.n_categories.max())
-    calls, n_words = plan_calls(task, limits), most_words(n_categories, n_categories)
+    calls = plan_calls(task, limits, rounds.team.size)
+    n_words = most_words(n_categories, n_categories)
     most = max(1, NODES_PER_CALL // (calls.capacity * n_words * task.n_outputs))
     n_at_once = min(rounds.n_at_once, most)
     n_trees = len(rounds.grown.n_pruned)  # parallel trees of a round come as they are grown

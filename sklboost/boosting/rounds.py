@@ -1,10 +1,11 @@
 """Rounds of boosting: gradients of the loss, new trees, new raw scores."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from sklboost.boosting.evaluation import Evaluation, ValidationSet
 from sklboost.boosting.settings import BoostingTask
 from sklboost.data.binned_matrix import BinnedMatrix
 from sklboost.data.features import row_arrays_of, value_array
@@ -12,14 +13,16 @@ from sklboost.data.raw_values import RawMatrix, raw_matrix, row_blocks
 from sklboost.engine.compiling import inlined, kernel, late
 from sklboost.engine.elementary import hash_key
 from sklboost.engine.model import NODE_DTYPE, OUTPUT_DTYPE, LinearLeaves, Trees
-from sklboost.engine.parallel import ThreadTeam, assemble, barrier, share
+from sklboost.engine.parallel import ThreadTeam, assemble, barrier, next_task, share
 from sklboost.engine.structs import PARAMS_DTYPE, TrainingBins, TreeParams, records
 from sklboost.objectives.blocks import NO_FAULT
 from sklboost.objectives.custom import (
     FaultyRowError,
     ask_derivatives,
     check_hessians,
+    check_is_of_rows,
     explain_fault,
+    rows_of_one_machine,
     sample_units,
 )
 from sklboost.objectives.loss import (
@@ -27,15 +30,17 @@ from sklboost.objectives.loss import (
     TargetArrays,
     compile_loss,
     fill_gradients,
-    has_fault,
     targets_of,
 )
-from sklboost.tree.core.growing import Scores, TreeInputs, TreeKeys, finish_tree, grow_tree
-from sklboost.tree.core.machines import row_numbers
+from sklboost.tree.core.growing import TreeInputs, TreeKeys, finish_tree, grow_tree
+from sklboost.tree.core.machines import PIECE_ROWS, TOTALS, exchange_together, row_numbers
+from sklboost.tree.core.partition import ADD_COUNTER, add_values_of, rows_of_blocks
+from sklboost.tree.core.pruning import close_gaps
 from sklboost.tree.core.quantization import (
     FEW_ROWS,
     LANES,
     Derivatives,
+    add_up,
     derivatives_of,
     quantize,
     weigh,
@@ -67,9 +72,9 @@ _ROUNDS_PER_CALL = 200
 
 
 class TreeGrower(Protocol):
-    """What grows the trees of a training, some rounds at a time.
+    """Grows the trees of a training, some rounds at a time.
 
-    :class:`~sklboost.boosting.rounds.Rounds`, or what has the workers of a cluster do it.
+    :class:`Rounds` does it in this process, ``distributed`` on the workers of a cluster.
     """
 
     team: ThreadTeam  # of this process
@@ -83,6 +88,9 @@ class TreeGrower(Protocol):
     def grow(self, start: int, stop: int, params: TreeParams) -> Iterator[Trees]:
         """Do the rounds ``[start, stop)``, at most `n_at_once`; yield copies of their trees."""
 
+    def add(self, make_trees: Callable[[], Trees]) -> None:
+        """Add trees to the raw scores of the rows; the function makes the same at each call."""
+
     def raw_score(self) -> np.ndarray:
         """Return the raw scores of the rows, shape (n_outputs, n_samples)."""
 
@@ -91,7 +99,7 @@ class TreeGrower(Protocol):
 
 
 class Calls(NamedTuple):
-    """What one call grows."""
+    """The size of one call."""
 
     n_parallel: int  # most parallel trees
     n_at_once: int  # most rounds
@@ -100,10 +108,11 @@ class Calls(NamedTuple):
     n_words: int  # most words of a node's set of categories
 
 
-def plan_calls(task: BoostingTask, limits: tuple[int, int]) -> Calls:
+def plan_calls(task: BoostingTask, limits: tuple[int, int], n_threads: int) -> Calls:
     """Plan calls that grow enough to be worth a call, if there is room.
 
-    `limits` are the fewest and the most rounds that may be done in one call.
+    `limits` are the fewest and the most rounds that may be done in one call. How many are done is
+    decided by the time that they take.
     """
     params, (fewest, most) = task.params, limits
     n_samples = len(task.matrix.rows) if task.part is None else task.part.machines.n_samples
@@ -115,7 +124,7 @@ def plan_calls(task: BoostingTask, limits: tuple[int, int]) -> Calls:
         fewest, most = 1, params.num_parallel_tree
     if params.linear_tree == 1:
         fewest, most = 1, 1
-    worth = _VALUES_PER_CALL // (task.matrix.rows.size * task.n_outputs)
+    worth = n_threads * _VALUES_PER_CALL // (task.matrix.rows.size * task.n_outputs)
     room = NODES_PER_CALL // (capacity * max(1, n_words) * task.n_outputs)
     n_parallel = max(1, min(max(worth, fewest), room, most, _ROUNDS_PER_CALL))
     return Calls(
@@ -146,7 +155,7 @@ _ROWS, _FEATURES = np.int64(-1), np.int64(-2)
 
 
 class RoundState(NamedTuple):
-    """What the kernels of all rounds share."""
+    """All that the kernels of a round read and write, the same for all rounds."""
 
     matrix: TrainingBins
     loss: CompiledLoss
@@ -172,37 +181,70 @@ def boost_rounds(team, parallel_trees, state, params, workspace, grown, unpruned
     """
     if not assemble(team):
         return
-    raw_score, derivatives = state.raw_score, state.derivatives
-    gradient, hessian = derivatives.gradient, derivatives.hessian
-    tree, n_tree_outputs = 0, len(workspace.gradients.packed)
-    for parallel_tree in range(parallel_trees[0], parallel_trees[1]):
+    first, stop = parallel_trees
+    raw_score, n_tree_outputs, tree = state.raw_score, len(workspace.gradients.packed), 0
+    begins = first % params.num_parallel_tree == 0
+    if begins:  # not True, for which numba would make a version of its own
+        update_rows(team, state, (0, 0), begins, workspace)
+    for parallel_tree in range(first, stop):
         if parallel_tree % params.num_parallel_tree == 0:  # a round begins
-            targets = state.targets
-            if state.loss.is_compiled == 1:
-                fill_gradients(team, state.loss, targets, raw_score, gradient, hessian)
-            if state.renewal.leaf.shape[1] > 0:
-                fill_residuals(team, targets.values, raw_score, state.renewal)
-            barrier(team)
-            if has_fault(state.loss):  # every member sees the same
+            is_faulty = False
+            for fault in state.loss.faults:  # every member sees the same
+                is_faulty |= fault != NO_FAULT
+            if is_faulty:
                 if team.rank == 0:
                     state.loss.faulty_round[0] = parallel_tree // params.num_parallel_tree
                 return
+            if workspace.machines.size > 1:
+                exchange_together(team, workspace.machines, TOTALS)
         for output in range(0, len(raw_score), n_tree_outputs):
-            stop = output + n_tree_outputs
+            outputs = (output, output + n_tree_outputs)
             if state.roots.packed.shape[1] > 0 and output % LANES == 0:
                 share_roots(team, parallel_tree, output, state, workspace)
-            of_tree = derivatives_of(derivatives, output, stop)
+            of_tree = derivatives_of(state.derivatives, outputs[0], outputs[1])
             inputs = inputs_of(state, parallel_tree, output, workspace)
             grow_tree(team, state.matrix, of_tree, inputs, params, workspace)
             if workspace.machines.failed[0] == 1:
                 return
             if team.rank == 0 and len(unpruned.nodes) > 0:
                 store_tree(workspace.tree, unpruned, tree)
-            scores = Scores(raw_score[output:stop], renewal_of(state.renewal, output, stop))
-            finish_tree(team, state.matrix, of_tree, state.columns.rules, params, workspace, scores)
+            renewal, rules = renewal_of(state.renewal, outputs[0], outputs[1]), state.columns.rules
+            finish_tree(team, state.matrix, of_tree, rules, params, workspace, renewal)
+            is_last = parallel_tree + 1 < stop and outputs[1] == len(raw_score)
+            begins = is_last and (parallel_tree + 1) % params.num_parallel_tree == 0
+            update_rows(team, state, outputs, begins, workspace)
             if team.rank == 0:
+                close_gaps(workspace.tree)
                 store_tree(workspace.tree, grown, tree)
             tree += 1
+
+
+@kernel
+def update_rows(team, state, outputs, begins, workspace):
+    """Add the values of the tree of the outputs ``[first, stop)`` to the raw scores, if any.
+
+    If then a round `begins`, also fill the derivatives and add them up: all of it for one block of
+    rows after the other, while it is in the cache. Ends when all are done.
+    """
+    partition, targets, raw_score = workspace.partition, state.targets, state.raw_score
+    derivatives = state.derivatives
+    gradient, hessian = derivatives.gradient, derivatives.hessian
+    n_blocks = partition.start.shape[0]  # also the blocks of rows that were left out
+    block = next_task(team, ADD_COUNTER, partition.n_counted)
+    while block < partition.n_counted:
+        if outputs[0] < outputs[1]:
+            target, sides = raw_score[outputs[0] : outputs[1]], partition.sides[team.rank]
+            add_values_of(state.matrix, workspace, (block, n_blocks), target, sides)
+        start, stop = rows_of_blocks(partition, (block, block + 1))
+        for first in range(start, stop if begins else start, PIECE_ROWS):
+            piece = (first, min(first + PIECE_ROWS, stop))
+            if state.loss.is_compiled == 1:
+                fill_gradients(team, state.loss, targets, raw_score, gradient, hessian, piece)
+            if state.renewal.leaf.shape[1] > 0:
+                fill_residuals(targets.values, raw_score, state.renewal, piece)
+            add_up(team, derivatives, piece)
+        block = next_task(team, ADD_COUNTER, partition.n_counted)
+    barrier(team)
 
 
 @inlined
@@ -229,14 +271,15 @@ def tree_keys(state, parallel_tree, output):
 @late()
 def share_roots(team, parallel_tree, first, state, workspace):
     """Build the root histograms of the trees of up to four outputs from `first` on, unless one."""
-    stop = min(first + LANES, len(state.raw_score))
+    stop, partition = min(first + LANES, len(state.raw_score)), workspace.partition
     if stop - first == 1:
         return
     for output in range(first, stop):
         of_tree = derivatives_of(state.derivatives, output, output + 1)
         key = tree_keys(state, parallel_tree, output).rounding
         gradients = gradients_of(state.roots, output - first, workspace.gradients)
-        quantize(team, of_tree, key, gradients, workspace.machines)
+        rows = rows_of_blocks(partition, share(team, partition.n_counted))
+        quantize(team, of_tree, key, gradients, workspace.machines, rows)
     build_roots(team, state.matrix, state.roots, workspace)
 
 
@@ -273,7 +316,10 @@ def fill_first_gradients(team, state):
     """Fill the derivatives before the first round, without growing a tree."""
     if assemble(team):
         gradient, hessian = state.derivatives.gradient, state.derivatives.hessian
-        fill_gradients(team, state.loss, state.targets, state.raw_score, gradient, hessian)
+        start, stop = share(team, gradient.shape[1])
+        for first in range(start, stop, PIECE_ROWS):
+            of_rows = (state.targets, state.raw_score, gradient, hessian)
+            fill_gradients(team, state.loss, *of_rows, (first, min(first + PIECE_ROWS, stop)))
 
 
 class Rounds:
@@ -289,7 +335,7 @@ class Rounds:
         self.traffic: dict[str, tuple[int, int]] = {}
         self._task = task = task._replace(y=np.ascontiguousarray(np.atleast_2d(task.y)))
         self._raw: RawMatrix | None = None
-        self._has_units = False  # of the derivatives of a user's function of rows
+        self._added_to: Evaluation | None = None  # the rows, once trees were added to them
         self._fill = task.loss.prepare(team, task.y, task.weight, task.sampling_seed)
         if task.params.linear_tree == 1 and not isinstance(task.X, BinnedMatrix):
             self._raw = raw_matrix(value_array(task.X))
@@ -307,22 +353,19 @@ class Rounds:
                 of_rows = weight[rows] if len(weight) > 0 else np.ones(1)
                 counts[rows] = row_counts(of_rows, task.params.min_child_samples)
         self.state = _make_state(team.size, task, workspace, bins, copy)
-        calls = plan_calls(task, limits)
+        calls = plan_calls(task, limits, team.size)
         self._n_parallel, self.n_at_once = calls.n_parallel, calls.n_at_once
         self.grown = allocate_grown(calls, task.n_tree_outputs, calls.n_trees)
         n_kept = calls.n_trees if task.keep_pruned else 0
         self._unpruned = allocate_grown(calls, task.n_tree_outputs, n_kept)
+        if task.loss.block is None or task.loss.row_derivatives is not None:
+            self._prepare_users_loss()
 
     def grow(self, start: int, stop: int, params: TreeParams) -> Iterator[Trees]:
         """Do the rounds ``[start, stop)``, at most `n_at_once`; yield a copy of each call's trees.
 
         One call of :func:`boost_rounds`, unless a round has so many parallel trees that it takes
-        several.
-
-        Raises
-        ------
-        FaultyRowError
-            If the loss gave derivatives that no tree can be grown on.
+        several. FaultyRowError if the loss gave derivatives that no tree can be grown on.
         """
         task, state, grown, unpruned = self._task, self.state, self.grown, self._unpruned
         first, last = start * params.num_parallel_tree, stop * params.num_parallel_tree
@@ -346,6 +389,16 @@ class Rounds:
             fault.round_ = int(state.loss.faulty_round[0])
             raise
 
+    def add(self, make_trees: Callable[[], Trees]) -> None:
+        """Add trees to the raw scores of the rows."""
+        if self._added_to is None:
+            # no metrics, so no targets
+            rows = ValidationSet("", self._task.X, np.empty(0), np.empty(0), self._task.raw_score)
+            self._added_to = Evaluation(self.team, self._task, [rows], [], self.grown)
+        trees = make_trees()
+        self._added_to.read_from(trees)
+        self._added_to.score(trees, 1)
+
     def close(self) -> None:
         """Free what is not memory of this process: nothing."""
 
@@ -361,21 +414,33 @@ class Rounds:
             self.team.run(fill_first_gradients, state)
         return state.derivatives.gradient, state.derivatives.hessian
 
+    def _prepare_users_loss(self) -> None:
+        """Choose the units of a user's function of rows, or the rounds that check one of arrays."""
+        task, state = self._task, self.state
+        n_samples = task.y.shape[1]
+        self._rows = rows_of_one_machine(n_samples) if task.part is None else task.part.rows
+        # twice: at first all raw scores may be the same
+        self._n_checks = 0 if task.part is None else 2
+        if task.loss.row_derivatives is not None:
+            units = state.derivatives.units
+            sample_units(task.loss, task.y, state.raw_score, units, self._rows)
+            state.loss.parameters[:] = 1.0 / units.T.ravel()
+
     def _derive(self, round_: int) -> None:
         """Fill the derivatives of the next round if no block of the loss does."""
         task, state, units = self._task, self.state, self.state.derivatives.units
         derivatives = (state.derivatives.gradient, state.derivatives.hessian)
         if state.loss.is_compiled == 1:
             if task.loss.row_derivatives is not None:  # a user's
-                check_hessians(task.loss, task.y, state.raw_score)
-                if not self._has_units:
-                    sample_units(task.loss, task.y, state.raw_score, units)
-                    state.loss.parameters[:] = 1.0 / units.T.ravel()
-                    self._has_units = True
+                check_hessians(task.loss, task.y, state.raw_score, self._rows)
         elif self._fill is not None:
             self._fill(round_, state.raw_score, *derivatives)
         else:
-            ask_derivatives(task.loss, task.y, state.raw_score, task.weight, derivatives, units)
+            of_rows = (task.y, state.raw_score, task.weight)
+            if self._n_checks > 0:
+                check_is_of_rows(task.loss, *of_rows)
+                self._n_checks -= 1
+            ask_derivatives(task.loss, *of_rows, derivatives, units, self._rows)
 
     def _fit_lines(
         self, raw: RawMatrix, trees: Trees, parallel_tree: int, params: TreeParams
@@ -398,7 +463,8 @@ def _make_state(
     gradient, hessian = _allocate_derivatives(task, workspace.partition)
     scale = None if task.part is None else task.part.weight_scale
     arrays = row_arrays_of(task.X)
-    derivatives = weigh(gradient, hessian, task.weight, scale, arrays)
+    n_everywhere = 0 if task.part is None else task.part.machines.n_samples
+    derivatives = weigh(gradient, hessian, task.weight, n_threads, scale, n_everywhere, arrays)
     rows = allocate_row_sample(n_samples, params, n_threads, arrays)
     # several trees of a round may have the same rows in their roots, here and in memory
     are_several = task.n_outputs > task.n_tree_outputs == 1
@@ -421,7 +487,9 @@ def _make_state(
         columns=allocate_column_sample(task.rules, len(task.matrix.places), n_threads, copy),
         bins=bins,
         roots=allocate_shared_roots(task.matrix, n_threads, task.n_outputs if may_share else 1),
-        renewal=allocate_renewal(task.loss.renewal, n_samples, capacity, n_threads, arrays),
+        renewal=allocate_renewal(
+            *(task.loss.renewal, n_samples, capacity, n_threads, arrays), workspace.machines.size
+        ),
     )
 
 

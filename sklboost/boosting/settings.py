@@ -1,4 +1,4 @@
-"""What a training is given: the record of its task, and the user's parameters cast once.
+"""The task of a training, a record, and the user's parameters, cast once.
 
 A value of another type would compile every kernel once more, so nothing else makes `TreeParams` and
 `FeatureRules`.
@@ -13,6 +13,7 @@ import numpy as np
 from sklboost.data.features import Features
 from sklboost.engine.model import Trees
 from sklboost.engine.structs import BinCuts, FeatureRules, TrainingBins, TreeParams
+from sklboost.objectives.custom import AllRows
 from sklboost.objectives.loss import Loss
 from sklboost.tree.core.machines import Machines
 from sklboost.tree.core.quantization import WeightScale
@@ -37,10 +38,11 @@ class Dropout(NamedTuple):
 
 
 class Part(NamedTuple):
-    """What a training on several machines is to one of them, which has some of the rows."""
+    """The part of one machine in a training on several, each of which has some of the rows."""
 
     machines: Machines
     weight_scale: WeightScale  # of the rows of all machines
+    rows: AllRows  # of the machine
 
 
 class BoostingTask(NamedTuple):
@@ -113,6 +115,7 @@ def tree_params(
         max_depth=min(int(max_depth) or _NO_LIMIT, _NO_LIMIT),
         max_leaves=min(int(max_leaves) or _NO_LIMIT, _NO_LIMIT),
         best_first=grow_policy == "lossguide",
+        symmetric=grow_policy == "symmetric",
         gradient_based=sampling_method == "gradient_based" and settings["subsample"] < 1.0,
         multi_output=STRATEGIES.index(multi_strategy),
     )

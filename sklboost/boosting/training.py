@@ -19,6 +19,7 @@ from sklboost.boosting.settings import BoostingTask
 from sklboost.data.sparse_table import SparseTable
 from sklboost.engine.model import Model
 from sklboost.engine.parallel import ThreadTeam
+from sklboost.objectives.custom import FaultyRowError
 from sklboost.objectives.metric import Metric
 from sklboost.tree.predict.assembly import assemble_model
 
@@ -60,9 +61,11 @@ class Training:
         task: BoostingTask,
         schedule: Schedule,
         make_grower: MakeGrower = Rounds,
+        name_of_row: Callable[[int], str] = "row {}".format,
     ):
         self._task = task
         self.schedule = schedule
+        self._name_of_row = name_of_row  # as the user knows it, for errors
         self._learning_rate = task.params.learning_rate
         self.learning_rates: list[float] = []  # of the rounds done
         self.first_round = schedule.rounds.start  # rounds of the model that is continued, else 0
@@ -77,7 +80,6 @@ class Training:
             given.name: {metric.name: [] for metric in schedule.metrics}
             for given in schedule.validation
         }
-        # to be closed after the training; trees stay
         self.grower = make_grower(team, task, self._limits_of_call())
         self._n_at_once = 1  # until it is known how long a round takes
         self._evaluation = Evaluation(
@@ -90,9 +92,11 @@ class Training:
         self.seconds = {"boosting": 0.0, "evaluation": 0.0}
 
     def run(self) -> None:
-        """Do all rounds, or those up to a reason to stop."""
+        """Do all rounds, or those up to a reason to stop; then the grower is closed."""
         schedule = self.schedule
         with ExitStack() as ends:
+            ends.callback(self.grower.close)
+            ends.push(self._names_row)
             ends.push(self._keeps_rounds)  # at Ctrl-C in a callback's end, too
             for callback in reversed(schedule.callbacks):
                 ends.callback(callback.after_training, self)  # all of them, whatever one raises
@@ -158,6 +162,11 @@ class Training:
         self.stop_reason = "interrupted"
         return True
 
+    def _names_row(self, _: type[BaseException] | None, error: Any, *traceback: Any) -> None:
+        """Say of the row whose derivatives are unusable which one it is of the user's."""
+        if isinstance(error, FaultyRowError):
+            error.where = self._name_of_row(error.row)
+
     def _log_before(self) -> None:
         """Log the continued model's rounds, and let early stopping find the best; it cannot end."""
         for values in self._evaluation.score_before(self.first_round):
@@ -204,7 +213,7 @@ class Training:
 
     @property
     def learning_rate(self) -> float:
-        """Of the next rounds; it can be set."""
+        """Learning rate of the next rounds; it can be set."""
         return self._learning_rate
 
     @learning_rate.setter

@@ -2,6 +2,5 @@
 
 Read ``features`` first: it is what other rooms call. Tables of any library are read by ``frames``
 and become numbers by ``encoding``; ``table`` and ``sparse_table`` hold them, ``raw_values`` hands
-them to kernels block by block. ``cuts`` decides on the bins, ``feature_cuts`` on those of one
-feature, and ``binning`` and ``sparse_binning`` fill them.
+them to kernels block by block. ``cuts`` decides on the bins, and ``binning`` fills them.
 """

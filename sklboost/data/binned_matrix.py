@@ -166,8 +166,8 @@ def reopen_folder(path: Path, token: str) -> BinFolder:
     folder, _ = open_folder(path)
     if folder.token != token:
         raise ValueError(
-            f"the bins in {str(path)!r} are not those of this copy any more: the folder was "
-            "written anew; open it with open_bins"
+            f"the folder {str(path)!r} was written anew and has other bins than this "
+            "copy; open it with open_bins"
         )
     return folder
 
@@ -177,14 +177,13 @@ class Binning:
     """How values became bins: what all row slices of a BinnedMatrix have in common."""
 
     cuts: BinCuts
-    # int64, shape (n_features,): 1 where the bin after a feature's last is that of its missing
-    # values
+    # int64, shape (n_features,): 1 where a feature has a bin of missing values, behind the others
     has_missing: np.ndarray
     max_bin: int  # as it was asked for
     # object, shape (n_features,), as the user has them, strings or not; None: nobody named them
     feature_names: np.ndarray | None
     encodings: tuple[Encoding, ...] | None  # how values became numbers; None: they were numbers
-    missing: float  # the value that counted as missing; NaN: none beside NaN
+    missing: float  # the value that counted as missing; NaN: no other than NaN
 
     @cached_property
     def digest(self) -> str:
@@ -209,7 +208,7 @@ class Span(NamedTuple):
 class BinnedMatrix:
     """Features binned once, to be used many times: what :func:`sklboost.bin_features` returns.
 
-    Estimators of this package take it in place of raw values. Rows are chosen as those of a NumPy
+    Estimators of this package take it in place of raw values. Rows are chosen as in a NumPy
     array: ``B[10:20]``, ``B[[3, 1, 2]]``, ``B[mask]``. It cannot be written to.
 
     Its bins are in memory, or in a folder (:func:`sklboost.open_bins`). Then slices are read from

@@ -93,9 +93,8 @@ _BLOCK_ROWS = 256
 # parts of histograms to be added up. Measured on 2 cores: 28,000 values take 0.77 of the time with
 # two threads, 280,000 take 0.65, 2,800,000 take 0.57; at 8,400 both take the same.
 VALUES_PER_THREAD = 7_000
-# The fewest values that are binned by a whole team. Cut points are found feature by feature, half
-# of it in Python, whose lock two threads hand to and fro: on 2 cores they take 1.3 to 1.7 times as
-# long for 28,000 values, the same for 150,000, and 0.55 of the time for a million.
+# The fewest values that are binned by a whole team: for 28,000 values two threads take as long for
+# cut points as one, and for 280,000 0.6 of the time.
 LEAST_SHARED_VALUES = 150_000
 
 
@@ -203,7 +202,7 @@ class Bundles(NamedTuple):
     is_alone: np.ndarray
     # int64, shape (n_features,): its first among the cells of its column; 0 if it is alone
     first_cell: np.ndarray
-    # int64, shape (n_columns,): cells of each column, including that of rows without an entry
+    # int64, shape (n_columns,): cells of each column, including the cell of rows without an entry
     n_cells: np.ndarray
 
 

@@ -1,31 +1,29 @@
 """Cut points: where the values of each feature are divided into bins."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from sklboost.data.raw_values import Values, column_blocks, row_blocks, value_blocks
+from sklboost.data.raw_values import (
+    Values,
+    column_blocks,
+    read_only,
+    row_blocks,
+    value_blocks,
+)
 from sklboost.data.sparse_table import Entries, SparseTable
 from sklboost.engine.compiling import inlined, kernel
 from sklboost.engine.elementary import mix_bits
-from sklboost.engine.parallel import Team, ThreadTeam, assemble, next_task, share
-from sklboost.engine.sorting import order_floats, sort_floats
+from sklboost.engine.parallel import FAR_APART, Team, ThreadTeam, assemble, next_task, share
+from sklboost.engine.sorting import COUNTS_SHAPE, sort_bits, sort_floats
 from sklboost.engine.structs import BinCuts
 
 # Weights of bins that differ by less than this part of their mean are equal, so that a tie stays
 # one when all weights are multiplied by a number, which rounds them. Whole weights that are not
 # equal differ by half a row divided by the number of bins or more: more than this up to 2^29 rows.
 _TIE = 2.0**-30
-
-
-class FeatureCuts(NamedTuple):
-    """The cuts of one feature and the extreme values of its bins, as in BinCuts."""
-
-    cuts: np.ndarray
-    lower: np.ndarray
-    upper: np.ndarray
 
 
 @inlined
@@ -37,20 +35,23 @@ def midpoint(below, above):
     return middle if below < middle <= above else above
 
 
-@kernel
-def divide_values(ordered, weight, absent, sizes, distinct, bins):
-    """Divide the values of one feature into bins; return how many there are.
+@inlined
+def divide_values(ordered, rows, weight, absent, sizes, distinct, bins):
+    """Divide the values of one feature into bins; return how many there are, at least 1.
 
     The first of `sizes` is how many distinct values may have a bin each; of more there are so many
-    bins as the second says. `bins`, (3, max(sizes)), is filled with the smallest and the largest
-    value of each, and the cut between it and the next; `distinct`, (2, n + 1), is scratch. The
-    other arguments are as for :func:`distinct_values`.
+    bins as the second says. `bins`, (3, n) with n no less than either, is filled with the smallest
+    and the largest value of each, and the cut between it and the next; `distinct`, (2, n), is
+    scratch. The other arguments are as for :func:`distinct_values`.
     """
-    values, mass = distinct
-    n_bins, total = distinct_values(ordered, weight, absent, values, mass)
+    values, mass = distinct[0], distinct[1]  # unpacked, they would not be known as contiguous
+    n_bins = distinct_values(ordered, rows, weight, absent, values, mass)
     lower, upper, cuts = bins
+    if n_bins == 0:
+        lower[0] = upper[0] = 0.0
+        return 1
     if n_bins > sizes[0]:
-        n_bins = merge_values(values[:n_bins], mass[:n_bins], total, sizes[1], lower, upper)
+        n_bins = merge_values(values[:n_bins], mass[:n_bins], mass[n_bins], sizes[1], lower, upper)
     else:
         for bin_ in range(n_bins):
             lower[bin_] = upper[bin_] = values[bin_]
@@ -59,13 +60,14 @@ def divide_values(ordered, weight, absent, sizes, distinct, bins):
     return n_bins
 
 
-@inlined
-def distinct_values(ordered, weight, absent, values, mass):
+@kernel
+def distinct_values(ordered, rows, weight, absent, values, mass):
     """Fill `values` and `mass` with the distinct values of an increasing array and their weights.
 
-    Returns how many there are, and the sum of the weights. NaN, at the end, is left out. Weights
-    are those of :func:`exact_weights`, so their sums are exact; without any, each value counts 1.
-    `absent` is the weight of the zeros that are not stored; then no others are.
+    Returns how many there are; behind their weights is the sum. NaN, at the end, is left out.
+    Value i weighs ``weight[rows[i]]``. Weights are made by :func:`exact_weights`, so their sums are
+    exact; without any, each value counts 1. `absent` is the weight of the zeros that are not
+    stored; then no others are.
     """
     # what is added to stays in registers
     n_distinct, last, last_mass, total = 0, np.nan, 0.0, absent
@@ -77,15 +79,15 @@ def distinct_values(ordered, weight, absent, values, mass):
         if is_end:
             break
         if ordered[position] != last:
-            # of equal zeros, -0.0 and 0.0, the first depends on the order of the rows
-            last, last_mass = ordered[position] + 0.0, 0.0
+            last, last_mass = ordered[position], 0.0
             values[n_distinct] = last
             n_distinct += 1
-        added = weight[position] if len(weight) > 0 else 1.0
+        added = weight[rows[position]] if len(weight) > 0 else 1.0
         last_mass += added
         total += added
         mass[n_distinct - 1] = last_mass
-    return n_distinct, total
+    mass[n_distinct] = total
+    return n_distinct
 
 
 @inlined
@@ -115,10 +117,10 @@ def fair_share(mass, total, n_bins, room):
 def merge_values(values, mass, total, n_bins, lower, upper):
     """Gather distinct values in at most `n_bins` bins of about equal weight; return how many.
 
-    Values heavier than a fair share have bins of their own (but for a few light ones before them),
-    the others divide the rest evenly: a bin is closed where its weight is nearest its share of what
-    is left. `values` are increasing, `mass` has their weights and `total` the sum; `lower` and
-    `upper` are filled with the smallest and largest value of each bin.
+    Values heavier than a fair share have bins of their own, with a few light ones before them at
+    the most; the others divide the rest evenly: a bin is closed where its weight is nearest its
+    share of what is left. `values` are increasing, `mass` has their weights and `total` the sum;
+    `lower` and `upper` are filled with the smallest and largest value of each bin.
     """
     room = _TIE * total / n_bins
     heavy, light_left, n_heavy = fair_share(mass, total, n_bins, room)
@@ -157,7 +159,7 @@ def exact_weights(weight: np.ndarray) -> np.ndarray:
     if len(weight) == 0:
         return weight
     exact, most = np.empty(len(weight)), float(weight.max()) * len(weight)
-    for _ in range(2):  # a sum in floats would depend on the order, that of rounded ones does not
+    for _ in range(2):  # a sum of floats depends on the order; of rounded ones it does not
         step = math.ldexp(1.0, math.frexp(most)[1] - 52)
         for rows in row_blocks(len(weight)):
             exact[rows] = np.maximum(np.rint(weight[rows] / step), weight[rows] > 0.0) * step
@@ -174,37 +176,9 @@ def heaviest_first(masses: np.ndarray) -> np.ndarray:
     return rank.argsort(kind="stable")
 
 
-def cut_feature(
-    values: np.ndarray, weight: np.ndarray, absent: float, max_bin: int, missing: bool
-) -> FeatureCuts:
-    """Find the cuts of one feature, whose values may have NaN.
-
-    At most `max_bin` distinct values become a bin each; otherwise there are `max_bin` bins, the one
-    for missing values counted. `weight` and `absent` are as for :func:`distinct_values`.
-    """
-    if len(weight) == 0:
-        ordered = sort_floats(values)
-    else:
-        ordered, order = order_floats(values)
-        weight = weight[order]
-    sizes = (max_bin, max(1, max_bin - int(missing)))
-    # of few distinct values, most of this memory is never touched
-    distinct, bins = np.empty((2, len(ordered) + 1)), np.empty((3, max(sizes)))
-    n_bins = divide_values(ordered, weight, absent, sizes, distinct, bins)
-    if n_bins == 0:
-        nothing = np.zeros(1)
-        return FeatureCuts(np.empty(0), nothing, nothing)
-    lower, upper, cuts = bins[:, :n_bins].copy()
-    return FeatureCuts(cuts[:-1], lower, upper)
-
-
 SAMPLE_ROWS = 200_000
 # Values are looked at in blocks that stay in the first-level cache.
 _BLOCK_ROWS = 256
-
-# Values of a feature, their weights (none: all 1), and the weight of zeros that are not stored.
-WeightedValues = tuple[np.ndarray, np.ndarray, float]
-Select = Callable[[int], WeightedValues]
 
 
 @kernel
@@ -238,9 +212,16 @@ def look_at(team, raw, rows, first, has_missing, sample):
         return
     start, stop = share(team, raw.n_samples)
     for block in range(start, stop, _BLOCK_ROWS):
+        after = min(block + _BLOCK_ROWS, stop)
+        if raw.feature_step == 1:  # rows lie in one piece, which vector instructions look at
+            n_missing = 0
+            for value in raw.values[block * raw.row_step : after * raw.row_step]:
+                n_missing += value != value
+            if n_missing == 0:
+                continue
         for feature in range(raw.n_features):
             n_missing = 0
-            for row in range(block, min(block + _BLOCK_ROWS, stop)):
+            for row in range(block, after):
                 value = raw.values[row * raw.row_step + feature * raw.feature_step]
                 n_missing += value != value
             if n_missing > 0:
@@ -255,7 +236,7 @@ def look_at(team, raw, rows, first, has_missing, sample):
 def survey(
     team: ThreadTeam, X: Values, rows: np.ndarray, tell: Callable[[int], None] | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Look at all values once, block by block: which are missing, and those of a sample.
+    """Look at all values once, block by block: which are missing, and the values of a sample.
 
     The first result is 1 where a feature has a missing value in any row, int64; the second has the
     values of `rows`, increasing numbers, shape (n_features, n_chosen). `tell` is called with the
@@ -269,6 +250,25 @@ def survey(
         chosen = rows[first:stop] - block.start
         team.run(look_at, raw, chosen, int(first), has_missing, sample)
     return has_missing, sample
+
+
+class StoredValues(NamedTuple):
+    """Values of features, those of one behind those of another, and the weights of their rows."""
+
+    entries: Entries  # without `numbers` each feature has a value of every row, in order
+    chosen: np.ndarray  # bool, shape (n_rows,): the rows that are looked at; (0,): all
+    weight: np.ndarray  # float64, shape (n_rows,): exact; (0,): all 1
+    # float64, shape (n_features,): of all rows that are looked at. What is left of it weigh zeros
+    # that are not stored.
+    totals: np.ndarray
+
+
+def whole_columns(columns: np.ndarray, weight: np.ndarray) -> StoredValues:
+    """Return the values of features, an array of shape (n_features, n_rows), as they are."""
+    n_features, n_rows = columns.shape
+    arrays = (np.arange(n_features + 1) * n_rows, np.empty(0, np.int32), columns.reshape(-1))
+    totals = np.full(n_features, weight.sum() if len(weight) > 0 else n_rows, dtype=np.float64)
+    return StoredValues(Entries(*map(read_only, arrays)), np.zeros(0, bool), weight, totals)
 
 
 def find_cuts(
@@ -294,8 +294,8 @@ def find_cuts(
         sample_weight = weight[rows]
     cuts = cut_all(
         team,
-        lambda feature: (sample[feature], sample_weight, 0.0),
-        None if len(rows) == len(X) else lambda few: weigh_few(team, X, few, weight).__getitem__,
+        whole_columns(sample, sample_weight),
+        None if len(rows) == len(X) else lambda few: weigh_few(team, X, few, weight),
         has_missing,
         np.zeros(X.shape[1], np.int64) if isinstance(X, np.ndarray) else X.n_categories,
         max_bin,
@@ -309,47 +309,28 @@ def find_entry_cuts(
     """Find what :func:`find_cuts` finds, of sparse features; `entries` are listed by features."""
     n_missing = np.concatenate([[0], np.cumsum(np.isnan(entries.values))])[entries.starts]
     has_missing = (np.diff(n_missing) > 0).astype(np.int64)
-    sample = rows_to_look_at(n_samples)
-    is_part, sampled = len(sample) < n_samples, np.zeros(n_samples, dtype=bool)
-    sampled[sample] = True
-    weight = exact_weights(weight)
+    sample, weight = rows_to_look_at(n_samples), exact_weights(weight)
+    sampled = np.zeros(n_samples if len(sample) < n_samples else 0, dtype=bool)
+    sampled[sample[: len(sampled)]] = True
 
-    def total(weight: np.ndarray, n_rows: int) -> float:
-        return float(weight.sum()) if len(weight) else float(n_rows)
+    def stored(chosen: np.ndarray) -> StoredValues:
+        of_rows = weight[chosen] if len(weight) > 0 and len(chosen) > 0 else weight
+        n_chosen = np.count_nonzero(chosen) if len(chosen) > 0 else n_samples
+        total = float(of_rows.sum()) if len(weight) > 0 else float(n_chosen)
+        return StoredValues(entries, chosen, weight, np.full(len(has_missing), total))
 
-    total_of_all = total(weight, n_samples)
-    total_of_sample = total(weight[sampled] if len(weight) else weight, len(sample))
-
-    def select(feature: int, is_sample: bool = False) -> WeightedValues:
-        stored = slice(entries.starts[feature], entries.starts[feature + 1])
-        rows, values = entries.numbers[stored], entries.values[stored]
-        if is_sample:
-            chosen = sampled[rows]
-            rows, values = rows[chosen], values[chosen]
-        of_rows = weight[rows] if len(weight) else weight
-        absent = (total_of_sample if is_sample else total_of_all) - total(of_rows, len(rows))
-        return values, of_rows, absent
-
-    cuts = cut_all(
-        team,
-        lambda feature: select(feature, is_part),
-        (lambda few: select) if is_part else None,
-        has_missing,
-        np.zeros_like(has_missing),
-        max_bin,
-    )
-    return cuts, has_missing
+    whole = (lambda few: stored(np.zeros(0, dtype=bool))) if len(sampled) > 0 else None
+    no_categories = np.zeros_like(has_missing)
+    return cut_all(team, stored(sampled), whole, has_missing, no_categories, max_bin), has_missing
 
 
-def weigh_few(
-    team: ThreadTeam, X: Values, features: list[int], weight: np.ndarray
-) -> dict[int, WeightedValues]:
-    """Return for each feature its distinct values, which are few, and their weights.
+def weigh_few(team: ThreadTeam, X: Values, features: list[int], weight: np.ndarray) -> StoredValues:
+    """Return the distinct values of some features, which are few, and their weights.
 
     Some values come several times. An array, which may be a memory map, is gone through once, with
     all features; tables are columns, and read one by one. `weight` is exact.
     """
-    found: list[list[WeightedValues]] = [[] for _ in features]
+    found: list[list[tuple[np.ndarray, np.ndarray]]] = [[] for _ in features]
 
     def weigh_features(team: Team, part: Values, weight: np.ndarray) -> None:
         if not assemble(team):
@@ -357,17 +338,14 @@ def weigh_few(
         while (place := next_task(team, 0, len(features))) < len(features):
             found[place].append(weigh_distinct(part, features[place], weight))
 
-    for rows in row_blocks(len(X)) if isinstance(X, np.ndarray) else [slice(0, len(X))]:
+    blocks = row_blocks(len(X)) if isinstance(X, np.ndarray) else [slice(0, len(X))]
+    for rows in blocks if features else []:
         part = X[rows] if isinstance(X, np.ndarray) else X
         team.run(weigh_features, part, weight[rows])
-    joined = {}
-    for feature, parts in zip(features, found, strict=True):
-        values, masses, _ = zip(*parts, strict=True)
-        joined[feature] = (np.concatenate(values), np.concatenate(masses), 0.0)
-    return joined
+    return join_distinct(X.shape[1], features, found)
 
 
-def weigh_distinct(X: Values, feature: int, weight: np.ndarray) -> WeightedValues:
+def weigh_distinct(X: Values, feature: int, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the distinct values of a feature, some of them several times, and their weights.
 
     Looked at in blocks of rows, since they are few where this is asked for. `weight` is exact.
@@ -375,52 +353,146 @@ def weigh_distinct(X: Values, feature: int, weight: np.ndarray) -> WeightedValue
     found, masses, first = [np.empty(0, X.dtype)], [np.empty(0)], 0
     for values in column_blocks(X, feature):
         of_rows = weight[first : first + len(values)]
-        if len(weight) == 0:
-            distinct, mass = np.unique(values, return_counts=True)
-        else:
-            distinct, places = np.unique(values, return_inverse=True)
-            mass = np.bincount(places, of_rows, minlength=len(distinct))
-        n_present = len(distinct) - np.count_nonzero(np.isnan(distinct))  # NaN is last
-        found.append(distinct[:n_present])
-        masses.append(mass[:n_present].astype(np.float64))
+        ordered, order = sort_floats(values, np.arange(len(of_rows)))
+        distinct, mass = np.empty((2, len(values) + 1))  # mostly never touched
+        n_distinct = distinct_values(ordered, order, of_rows, 0.0, distinct, mass)
+        found.append(distinct[:n_distinct].astype(X.dtype))
+        masses.append(mass[:n_distinct].copy())
         first += len(values)
-    return np.concatenate(found), np.concatenate(masses), 0.0
+    return np.concatenate(found), np.concatenate(masses)
+
+
+def join_distinct(
+    n_features: int,
+    features: list[int],
+    found: Sequence[Sequence[tuple[np.ndarray, np.ndarray]]],
+) -> StoredValues:
+    """Join what was found of some features: of each, parts of its values and their weights."""
+    lengths, totals = np.zeros(n_features, np.int64), np.zeros(n_features)
+    parts: list[tuple[np.ndarray, np.ndarray]] = []
+    for feature, own in sorted(zip(features, found, strict=True), key=lambda pair: pair[0]):
+        parts += own
+        lengths[feature] = sum(len(mass) for _, mass in own)
+        totals[feature] = sum(float(mass.sum()) for _, mass in own)
+    values, weight = map(np.concatenate, zip(*parts, strict=True)) if parts else np.empty((2, 0))
+    starts = np.concatenate([[0], np.cumsum(lengths)])
+    arrays = (starts, np.arange(len(values), dtype=np.int32), values)
+    return StoredValues(Entries(*map(read_only, arrays)), np.zeros(0, bool), weight, totals)
+
+
+class _Scratch(NamedTuple):
+    """What each member sorts the values of a feature in."""
+
+    bits: np.ndarray  # uint32 or uint64, shape (2, n_members, n)
+    values: np.ndarray  # the same memory, as floats
+    rows: np.ndarray  # int64, shape (2, n_members, n); (2, n_members, 0) without weights
+    counts: np.ndarray  # int64, shape (n_members, *COUNTS_SHAPE)
+    distinct: np.ndarray  # float64, shape (n_members, 2, n)
+
+
+class _Found(NamedTuple):
+    """The bins of all features: those of number i have the room from ``starts[i]`` on."""
+
+    starts: np.ndarray  # int64, shape (n_features + 1,)
+    n_bins: np.ndarray  # int64, shape (n_features,)
+    bins: np.ndarray  # float64, shape (3, n): as `divide_values` fills them
+
+
+@kernel
+def cut_features(team, stored, features, limits, scratch, found):
+    """Find the bins of some features; `limits` are the most bins, and which have missing values.
+
+    At most `max_bin` distinct values become a bin each; otherwise there are `max_bin` bins, the one
+    for missing values counted.
+    """
+    if not assemble(team):
+        return
+    max_bin, has_missing = limits
+    starts, numbers, given = stored.entries.starts, stored.entries.numbers, stored.entries.values
+    chosen, weight = stored.chosen, stored.weight
+    place = next_task(team, 0, len(features))
+    while place < len(features):
+        feature = features[place]
+        values, rows = scratch.values[0, team.rank], scratch.rows[0, team.rank]
+        first, stop = starts[feature], starts[feature + 1]
+        n_values, mass = 0, 0.0
+        if len(numbers) == 0:
+            n_values, mass = stop - first, stored.totals[feature]
+            for row in range(n_values):
+                values[row] = given[first + row]
+            for row in range(min(n_values, len(rows))):
+                rows[row] = row
+        for index in range(first, first if len(numbers) == 0 else stop):
+            row = numbers[index]
+            if len(chosen) == 0 or chosen[row]:
+                values[n_values] = given[index]
+                if len(rows) > 0:
+                    rows[n_values] = row
+                mass += weight[row] if len(rows) > 0 else 1.0
+                n_values += 1
+        n_rows = min(n_values, len(rows))
+        in_spare = sort_bits(
+            scratch.bits[0, team.rank, :n_values],
+            scratch.rows[0, team.rank, :n_rows],
+            scratch.bits[1, team.rank, :n_values],
+            scratch.rows[1, team.rank, :n_rows],
+            scratch.counts[team.rank],
+        )
+        found.n_bins[feature] = divide_values(
+            scratch.values[in_spare, team.rank, :n_values],
+            scratch.rows[in_spare, team.rank],
+            weight,
+            stored.totals[feature] - mass,
+            (max_bin, max(1, max_bin - has_missing[feature])),
+            scratch.distinct[team.rank],
+            found.bins[:, found.starts[feature] : found.starts[feature + 1]],
+        )
+        place = next_task(team, 0, len(features))
 
 
 def cut_all(
     team: ThreadTeam,
-    in_sample: Select,  # called from several threads
-    # is given features, and returns what gives their values in all rows; None: the sample has all
-    whole: Callable[[list[int]], Select] | None,
+    in_sample: StoredValues,
+    # is given features, and returns their values in all rows; None: the sample has all
+    whole: Callable[[list[int]], StoredValues] | None,
     has_missing: np.ndarray,
     n_categories: np.ndarray,
     max_bin: int,
 ) -> BinCuts:
     """Find the cuts of every feature, and put them behind one another."""
-    found: list[FeatureCuts] = [None] * len(n_categories)  # type: ignore[list-item]
+    # of entries that are sampled, too, these are all
+    room = np.minimum(np.diff(in_sample.entries.starts) + 1, max_bin)
+    room = np.where(n_categories > 0, n_categories, room)
+    starts = np.concatenate([[0], np.cumsum(room)])
+    place = np.arange(starts[-1]) - np.repeat(starts[:-1], room)
+    # of categories a bin is a code
+    found = _Found(starts, np.array(n_categories), np.array([place, place, place + 0.5]))
+    lower, upper, cuts = found.bins
 
-    def cut_features(team: Team, select: Select, features: list[int]) -> None:
-        if not assemble(team):
-            return
-        while (place := next_task(team, 0, len(features))) < len(features):
-            feature = features[place]
-            if n_categories[feature] > 0:  # a bin is a code
-                codes = np.arange(n_categories[feature], dtype=np.float64)
-                found[feature] = FeatureCuts(codes[1:] - 0.5, codes, codes)
-            else:
-                is_missing = bool(has_missing[feature])
-                found[feature] = cut_feature(*select(feature), int(max_bin), is_missing)
+    def cut(stored: StoredValues, features: np.ndarray) -> None:
+        dtype = stored.entries.values.dtype
+        longest = int(np.diff(stored.entries.starts).max(initial=0))
+        shape = (2, team.size, longest + FAR_APART)
+        bits = np.empty(shape, f"u{dtype.itemsize}")
+        rows = np.empty(shape if len(stored.weight) > 0 else (*shape[:2], 0), np.int64)
+        counts = np.empty((team.size, *COUNTS_SHAPE), np.int64)
+        distinct = np.empty((team.size, 2, shape[2]))
+        scratch = _Scratch(bits, bits.view(dtype), rows, counts, distinct)
+        team.run(cut_features, stored, features, (int(max_bin), has_missing), scratch, found)
 
-    team.run(cut_features, in_sample, list(range(len(found))))
+    cut(in_sample, np.flatnonzero(n_categories == 0))
     if whole is not None:
         # few values: a rare one may not be in the sample, and each is to have a bin of its own
         few = [
             feature
-            for feature, own in enumerate(found)
-            if n_categories[feature] == 0 and (own.lower == own.upper).all()
+            for feature, (first, n_bins) in enumerate(zip(starts, found.n_bins, strict=False))
+            if n_categories[feature] == 0
+            and (lower[first : first + n_bins] == upper[first : first + n_bins]).all()
         ]
-        team.run(cut_features, whole(few), few)
-    starts = np.zeros(len(found) + 1, dtype=np.int64)
-    np.cumsum([len(feature.cuts) for feature in found], out=starts[1:])
-    cuts, lower, upper = map(np.concatenate, zip(*found, strict=True))
-    return BinCuts(cuts, starts, lower, upper, n_categories)
+        stored = whole(few)
+        if few:
+            cut(stored, np.array(few))
+    bins_of_place = np.repeat(found.n_bins, room)
+    is_bin, is_cut = place < bins_of_place, place + 1 < bins_of_place
+    ends = np.concatenate([[0], np.cumsum(found.n_bins - 1)])
+    return BinCuts(cuts[is_cut], ends, lower[is_bin], upper[is_bin], n_categories)

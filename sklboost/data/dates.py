@@ -109,14 +109,31 @@ def _is_in_doubt(value: Any) -> bool:
 
 
 def as_durations(column: ColumnAdapter) -> NumpyColumn | None:
-    """Read a column of Python's objects, a value at least, if all are durations; else None."""
+    """Read a column of Python's objects, a value at least, if all are durations; else None.
+
+    ValueError if no unit holds all of them.
+    """
     if not all(isinstance(value, timedelta | np.timedelta64) for value in column.examples()):
         return None
     codes, values = column.categories()
-    # of pandas' own, which may have nanoseconds
-    spans = [v.to_numpy() if hasattr(v, "to_numpy") else np.timedelta64(v) for v in values.tolist()]
-    known = np.append(np.array(spans), np.timedelta64("NaT"))[codes]  # -1 is the last one
+    spans = [numpy_time(value) for value in values.tolist()]
+    in_finest = np.array(spans)
+    for span, of_finest in zip(spans, in_finest, strict=True):
+        if of_finest.astype(span.dtype) != span:
+            unit = np.datetime_data(in_finest.dtype)[0]
+            raise ValueError(
+                f"{span.item()!r} is too long to be counted in {unit!r}, as others are"
+            )
+    known = np.append(in_finest, np.timedelta64("NaT"))[codes]  # -1 is the last one
     return NumpyColumn(known, codes < 0, column.dtype_name)
+
+
+def numpy_time(value: Any) -> Any:
+    """Return a time without a zone, or a duration, of Python, pandas or NumPy as one of NumPy."""
+    if isinstance(value, np.generic):
+        return value
+    # pandas has nanoseconds, which Python has not
+    return getattr(value, "asm8", np.array(value, "M8" if isinstance(value, date) else "m8")[()])
 
 
 def _instants(values: Sequence[Any], order: str) -> tuple[np.ndarray, bool]:

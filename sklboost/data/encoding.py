@@ -1,4 +1,4 @@
-"""How the values of a feature become numbers: learnt at fit, used again at every prediction.
+"""Encodings of features as numbers: learnt at fit, used again at every prediction.
 
 :func:`fit_encoding` learns an :class:`Encoding` from a column of the user's table, :func:`encode`
 makes a :class:`~sklboost.data.table.Column` by it. A value becomes the same number whichever
@@ -19,7 +19,7 @@ from zoneinfo import ZoneInfo
 import numpy as np
 
 from sklboost.data.cuts import heaviest_first
-from sklboost.data.dates import DateColumn, as_dates, as_durations
+from sklboost.data.dates import DateColumn, as_dates, as_durations, numpy_time
 from sklboost.data.frames.adapter import (
     ColumnAdapter,
     FrameAdapter,
@@ -53,7 +53,7 @@ class Encoding:
     ----------
     kind : {"number", "time", "category"}
     unit : str
-        Of times, such as "datetime64[ns]": the coarsest in which those of the fit are whole.
+        Of times, such as "datetime64[ns]": the coarsest in which all times of the fit are whole.
     ranks : ndarray of int64 or uint64, shape (n_ranks,)
         Distinct values, increasing, whose position is the number. Empty: they are numbers
         themselves.
@@ -108,15 +108,7 @@ class Encoding:
 
         Times are times, in UTC, and large integers are themselves. ``x < value`` says the same of
         every integer, and of every time in nanoseconds, as ``x < threshold`` of its number.
-
-        Parameters
-        ----------
-        numbers : ndarray of float64, shape (n_numbers,)
-            Finite.
-
-        Returns
-        -------
-        ndarray of float64, int64, uint64, datetime64 or timedelta64, shape (n_numbers,)
+        `numbers` are finite float64; the values may be int64, uint64, datetime64 or timedelta64.
         """
         if self.is_plain:
             return numbers
@@ -364,7 +356,12 @@ def list_encoding(categories: Sequence[Any], *, is_declared: bool) -> Encoding:
 
 
 def as_keys(categories: np.ndarray) -> list[Any]:
-    """Return categories as Python values, whose hashes are equal whatever their dtypes were."""
+    """Return categories as values whose hashes are equal whatever their dtypes were."""
+    if categories.dtype == object:
+        return [
+            _as_numpy_time(own) if isinstance(own, datetime | timedelta) else own
+            for own in categories.tolist()
+        ]
     if categories.dtype.kind not in "mM":
         return categories.tolist()
     fine = categories.astype(f"{categories.dtype.kind}8[ns]")
@@ -376,6 +373,15 @@ def as_keys(categories: np.ndarray) -> list[Any]:
             "or turn them into text"
         )
     return list(fine)
+
+
+def _as_numpy_time(value: datetime | timedelta) -> Any:
+    """Return a time or duration of Python or pandas as NumPy has it, if it can."""
+    if isinstance(value, datetime) and value.tzinfo is not None:
+        return value
+    time = numpy_time(value)
+    fine = time.astype(f"{time.dtype.kind}8[ns]")
+    return fine if fine.astype(time.dtype) == time else value  # NumPy wraps around
 
 
 def _in_order(categories: list[Any]) -> list[Any]:
@@ -421,7 +427,10 @@ def encode(
     if column.kind != encoding.kind and column.is_empty():
         return Column(np.full(adapter.n_rows, np.nan)), None
     if encoding.unit.startswith("timedelta64") and column.kind != "time":
-        durations = as_durations(column)
+        try:
+            durations = as_durations(column)
+        except ValueError as error:
+            raise ValueError(f"{adapter.label(i)}: {error}") from error
         if durations is None:
             raise ValueError(
                 f"{adapter.label(i)} held durations at fit, and {column.examples()[0]!r} and "

@@ -6,8 +6,6 @@ Features are raw values (a 2-D float array, a :class:`~sklboost.data.table.Table
 bins become values again, one from the middle of each. No threshold of a tree divides the values of
 a bin, so they all go where this one goes.
 
-Bins that the tasks of a search share: those of the same rows are made once.
-
 A search fits each candidate on the same few divisions of the rows. So in the tasks of joblib, in
 threads and in processes, a fit looks for bins that were made of the same values; their key is a
 SHA-256 digest of all that bins depend on, so they cannot be stale. Outside of such tasks nothing is
@@ -148,8 +146,8 @@ def raw_blocks(team: ThreadTeam, X: Features) -> Iterator[tuple[slice, RawMatrix
     cells = lay_out_cells(X.bins, X.bins.T, X.binning.cuts, X.binning.has_missing)
     with np.errstate(all="ignore"):
         middle = cells.lower / 2.0 + cells.upper / 2.0  # halved first: their sum may overflow
-    # subnormal halves are rounded; fmax and fmin prefer numbers to NaN, which is that of missing
-    # values: a bin without middle, from -inf to inf, is represented by -inf
+    # subnormal halves are rounded; fmax and fmin prefer numbers to NaN, the bounds of
+    # missing values: a bin without middle, from -inf to inf, is represented by -inf
     cell_values = np.fmin(np.fmax(middle, cells.lower), cells.upper)
     n_rows = max(1, BLOCK_VALUES // X.shape[1])
     values = np.empty((min(n_rows, len(X)), X.shape[1]))
@@ -177,7 +175,7 @@ def value_array(X: np.ndarray | Table | SparseTable) -> np.ndarray:
 
 
 def join_rows(X: Features | RemoteFeatures, other: Features) -> Features | RemoteFeatures:
-    """Return the rows of `X` and behind them those of `other`, the same features: a copy of both.
+    """Return the rows of `X`, then the rows of `other`, which has the same features: a copy.
 
     ValueError if only one of them is a BinnedMatrix, or sparse.
     """

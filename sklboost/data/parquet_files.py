@@ -1,12 +1,10 @@
-"""Parquet files as one table that is never whole in memory.
+"""Parquet files as one table that is never whole in memory, and lazy frames as such files.
 
 :class:`ParquetFiles` reads single columns, or some rows after others. :class:`BatchedTable` is the
 features in them as numbers, which binning reads as it reads a :class:`~sklboost.data.table.Table`.
 
-Lazy frames as Parquet files: each part is computed once, written, and forgotten.
-
-What reads rows several times, in batches, then needs to know of files only. A lazy frame of polars
-is computed in its streaming engine, a Dask DataFrame partition by partition.
+Of a lazy frame each part is computed once, written, and forgotten: a frame of polars in its
+streaming engine, a Dask DataFrame partition by partition.
 """
 
 import os
@@ -31,7 +29,7 @@ Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
 
 class ParquetFiles(FrameAdapter):
-    """The columns `names` of Parquet files, the rows of one file after those of the file before.
+    """The columns `names` of Parquet files, one file's rows after the other's.
 
     ValueError if a file cannot be read, lacks a column, or has it with another type than the first.
     """

@@ -10,7 +10,7 @@ from typing import IO, Any, NamedTuple, Protocol
 
 import numpy as np
 
-# What is computed of so many rows at a time stays small beside many rows.
+# What is computed of so many rows at a time is small, compared with the data of many rows.
 BLOCK_ROWS = 2**18
 _WRITTEN_AT_ONCE = 2**20
 
@@ -70,7 +70,7 @@ def _new_file(folder: Path) -> IO[bytes]:
     try:
         return tempfile.TemporaryFile(dir=folder)
     except OSError as error:
-        problem = "what a fit has for each row of bins on disk is written beside them"
+        problem = "what a fit has for each row of bins on disk is written to their folder"
         remedy = "name a folder that can be written to, open_bins(path, scratch=...)"
         raise OSError(error.errno, f"{error.strerror}: {problem}; {remedy}", str(folder)) from error
 

@@ -117,7 +117,7 @@ def add_values(words, totals):
 def add_entries(starts, numbers, words, totals):
     """Do what :func:`add_values` does, for the Entries of a sparse table listed by rows.
 
-    `words`, shape (n_entries, 2), are those of the values.
+    `words`, shape (n_entries, 2), are the words of the values.
     """
     for row in range(len(totals)):
         for index in range(starts[row], starts[row + 1]):

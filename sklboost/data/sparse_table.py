@@ -156,7 +156,7 @@ def check_exact(X: Any) -> None:
 
 
 def join_sparse(first: SparseTable, second: SparseTable) -> SparseTable:
-    """Return the rows of `first` and behind them those of `second`."""
+    """Return the rows of `first`, then the rows of `second`."""
     return SparseTable(vstack([first._rows, second._rows], format="csr"))
 
 

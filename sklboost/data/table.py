@@ -12,7 +12,7 @@ import numpy as np
 
 from sklboost.data.raw_values import row_blocks
 
-# A block of 8 MB of float64: enough work for a team, little beside a large table.
+# A block of 8 MB of float64: enough work for a team, and a small part of a large table.
 BLOCK_VALUES = 2**20
 # Up to here float64 has all integers, and not the next.
 LARGEST_EXACT = 2**53

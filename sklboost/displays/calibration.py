@@ -1,4 +1,4 @@
-"""Whether predicted distributions are calibrated: how often targets fall where they should.
+"""The calibration of predicted distributions: how often targets fall where they should.
 
 The probability integral transform (PIT) of a target is F(y), the distribution function predicted
 for its row. If the distributions are right, it is uniform from 0 to 1. Where y has a probability of
@@ -21,7 +21,7 @@ from sklboost.displays.figures import (
     hide_frame,
     literal,
 )
-from sklboost.estimators.input.arguments import row_weights
+from sklboost.estimators.input.rows import row_weights
 from sklboost.estimators.input.targets import RegressionTargets
 from sklboost.estimators.parameters.rules import integer, one_of
 

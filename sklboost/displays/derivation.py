@@ -1,4 +1,4 @@
-"""Where the output of a node comes from: a parabola, whose minimum lambda moves towards 0.
+"""The objective of a node as a function of its output: a parabola, whose minimum lambda moves to 0.
 
 Source: Chen & Guestrin (2016), "XGBoost: A Scalable Tree Boosting System", equations 4 to 6.
 """

@@ -210,7 +210,14 @@ class ImportanceDisplay(Display):
         style = {"height": 0.7, "color": colours, **self.bar_style}
         self.bars_: Any = ax.barh(range(n_bars), values, **style)
         if self.deviations is not None:
-            self._draw_deviations(ax, values, self.deviations[order])
+            # a line through the end of each bar; numbers stand at the side, out of its way
+            deviations, places = self.deviations[order], range(n_bars)
+            ax.errorbar(values, places, xerr=deviations, fmt="none", ecolor=DARK)
+            text = dict(transform=ax.get_yaxis_transform(), va="center", fontsize=8)
+            for place, value, deviation in zip(places, values, deviations, strict=True):
+                if self.show_values:
+                    shown = f"{self._number(value, 3)} ± {self._number(deviation, 2)}"
+                    ax.text(1.01, place, shown, **text)
         elif self.show_values:
             ax.bar_label(self.bars_, [self._number(v, 4) for v in values], padding=3, size=8)
             ax.margins(x=0.12)  # for these numbers
@@ -229,16 +236,6 @@ class ImportanceDisplay(Display):
         if self.values_format:
             return self.values_format.format(v=value)
         return short_number(value, precision)
-
-    def _draw_deviations(self, ax: Any, values: np.ndarray, deviations: np.ndarray) -> None:
-        """Draw a line through the end of each bar; numbers stand at the side, out of its way."""
-        places = range(len(values))
-        ax.errorbar(values, places, xerr=deviations, fmt="none", ecolor=DARK)
-        style = dict(transform=ax.get_yaxis_transform(), va="center", fontsize=8)
-        for place, value, deviation in zip(places, values, deviations, strict=True):
-            if self.show_values:
-                text = f"{self._number(value, 3)} ± {self._number(deviation, 2)}"
-                ax.text(1.01, place, text, **style)
 
 
 _TITLE, _XLABEL, _YLABEL = "Feature importance", "Importance score", "Features"  # XGBoost's
@@ -264,8 +261,8 @@ def plot_importance(
 ) -> Any:
     """Draw importances from splits, or from ``estimator.validation_importances``.
 
-    Names, defaults and texts are those of ``xgboost.plot_importance``: the numbers of splits,
-    unless `importance_type` is another one. Bars are thicker, and numbers are rounded.
+    Names, defaults and texts are as in ``xgboost.plot_importance``: the numbers of splits, unless
+    `importance_type` is another one. Bars are thicker, and numbers are rounded.
 
     Parameters
     ----------
@@ -285,7 +282,7 @@ def plot_importance(
             "columns have names"
         )
     for name, limits in (("xlim", xlim), ("ylim", ylim)):
-        if limits is not None and not (isinstance(limits, tuple | list) and len(limits) == 2):
+        if limits is not None and np.shape(limits) != (2,):
             raise ValueError(f"{name}={limits!r}: it must be None or a pair of numbers")
     settings: dict[str, Any] = dict(
         max_num_features=max_num_features,

@@ -134,25 +134,18 @@ class LearningCurveDisplay(Display):
                 style |= dict(marker=".")  # a line of one point is not seen
             self.lines_ += ax.plot(rounds, values, label=literal(name), **style)
         if self.best_iteration is not None:
-            self._mark_round(ax, self.best_iteration)
+            best = self.best_iteration
+            value = list(self.curves.values())[-1][best - self.first_round]
+            ax.axvline(best, color=GREY, linestyle="--", linewidth=1, zorder=0)
+            label = f"best: round {best}, {short_number(value, 4)}"
+            style = dict(color=self.lines_[-1].get_color(), markeredgecolor="black")
+            (self.best_,) = ax.plot([best], [value], "o", label=label, **style)
         ax.set_xlabel("boosting round")
         ax.set_ylabel(literal(self.metric))
         ax.xaxis.get_major_locator().set_params(integer=True)
         hide_frame(ax)
         ax.grid(alpha=0.25)
         ax.legend(frameon=True)
-
-    def _mark_round(self, ax: Any, best: int) -> None:
-        value = list(self.curves.values())[-1][best - self.first_round]
-        ax.axvline(best, color=GREY, linestyle="--", linewidth=1, zorder=0)
-        (self.best_,) = ax.plot(
-            [best],
-            [value],
-            "o",
-            color=self.lines_[-1].get_color(),
-            markeredgecolor="black",
-            label=f"best: round {best}, {short_number(value, 4)}",
-        )
 
 
 @draws_like(LearningCurveDisplay.from_estimator)

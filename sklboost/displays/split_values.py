@@ -1,4 +1,4 @@
-"""Where the trees cut a feature: a histogram of its thresholds.
+"""A histogram of the thresholds at which trees cut a feature.
 
 Thresholds of ids and of times can be so close together, and so far from 0, that floats cannot tell
 them apart, nor can matplotlib. So they are counted from an origin nearby, exactly; where the axis
@@ -138,7 +138,12 @@ class SplitValuesDisplay(Display):
         style = dict(align="edge", color=BLUE, edgecolor="white", linewidth=0.6)
         ax.bar(drawn[:-1], self.counts_, np.diff(drawn), **style)
         if scale.is_calendar:
-            _draw_calendar(ax, self.timezone)
+            from matplotlib.dates import ConciseDateFormatter
+
+            # dates at the axis, and what they have in common at its end
+            zone = zone_of(self.timezone) if self.timezone else None
+            ax.xaxis_date(zone)
+            ax.xaxis.set_major_formatter(ConciseDateFormatter(ax.xaxis.get_major_locator(), zone))
         if scale.offset:
             ax.xaxis.set_major_formatter(lambda number, _: f"{number:,.10g}")
             ax.xaxis.get_major_formatter().set_offset_string(scale.offset)
@@ -215,15 +220,6 @@ def _edges(distances: np.ndarray, n_bars: int | None, unit: float) -> np.ndarray
         if width > 0.0:
             n_bars = int(np.clip((high - low) / width, n_bars, _MOST_BARS))
     return np.linspace(low, high, n_bars + 1)
-
-
-def _draw_calendar(ax: Any, timezone: str) -> None:
-    """Write dates at the axis, and what they have in common at its end."""
-    from matplotlib.dates import ConciseDateFormatter
-
-    zone = zone_of(timezone) if timezone else None
-    ax.xaxis_date(zone)
-    ax.xaxis.set_major_formatter(ConciseDateFormatter(ax.xaxis.get_major_locator(), zone))
 
 
 @draws_like(SplitValuesDisplay.from_estimator)

@@ -21,6 +21,7 @@ from sklboost.displays.figures import (
 from sklboost.engine.cached import cached_property
 from sklboost.estimators.parameters.rules import integer
 from sklboost.estimators.predict.fitted_model import FittedModel, fitted_model
+from sklboost.inspection.monotone_proof import leaves_under
 from sklboost.tree.predict.category_bits import listed_categories
 
 _MOST_LETTERS = 26  # of a name, and of the categories of a split
@@ -56,7 +57,7 @@ def tree_nodes(
     """
     model = fitted.model
     start, stop = model.tree_starts[tree], model.tree_starts[tree + 1]
-    nodes = model.nodes[start:stop]
+    nodes = model.nodes[start:stop].view(np.recarray)
     values = model.values[output, start:stop]
     names = short_names(fitted.feature_names, _MOST_LETTERS)
     # rounding of gradients leaves as much of sums that are 0
@@ -80,9 +81,13 @@ def tree_nodes(
                 place += 2
                 waiting += [(int(child), depth + 1) for child in (node.left, node.right)]
             else:
-                lines.append(f"… {_count_leaves(nodes, number)} leaves")
+                lines.append(f"… {len(leaves_under(nodes, number))} leaves")
         elif model.linear is not None:
-            lines += _line_texts(fitted, start + number)
+            first, last = model.linear.starts[start + number : start + number + 2]
+            if first < last:
+                used = model.linear.terms["feature"][first:last]
+                features = ", ".join(fitted.feature_names[feature] for feature in used)
+                lines.append(f"+ line in {short(features, _MOST_LETTERS)}")
         goes_left = bool(node.default_left)
         drawn.append(DrawnNode(number, depth, tuple(lines), value, children, goes_left, is_leaf))
     return drawn
@@ -115,27 +120,6 @@ def _categories_text(categories: list[str]) -> str:
         shown.append(text)
     more = len(categories) - len(shown)
     return "{" + ", ".join(shown + ([f"+{more}"] if more else [])) + "}"
-
-
-def _line_texts(fitted: FittedModel, position: int) -> list[str]:
-    linear = fitted.model.linear
-    assert linear is not None
-    terms = linear.terms[linear.starts[position] : linear.starts[position + 1]]
-    if len(terms) == 0:
-        return []
-    names = ", ".join(fitted.feature_names[feature] for feature in terms["feature"])
-    return [f"+ line in {short(names, _MOST_LETTERS)}"]
-
-
-def _count_leaves(nodes: np.ndarray, top: int) -> int:
-    n_leaves, waiting = 0, [top]
-    while waiting:
-        node = nodes[waiting.pop()]
-        if node.left < 0:
-            n_leaves += 1
-        else:
-            waiting += [int(node.left), int(node.right)]
-    return n_leaves
 
 
 # All lengths are in points, 1/72 inch, before the picture is made smaller to fit.
@@ -262,7 +246,29 @@ class TreeDisplay(Display):
 
     @cached_property
     def _layout(self) -> "_Layout":
-        return _lay_out_boxes(self.nodes, self.rankdir == "LR")
+        """The places of the boxes, and the size of the drawing."""
+        nodes, grows_right = self.nodes, self.rankdir == "LR"
+        widths = [max(_text_width(line, _FONT) for line in node.lines) + 2 * _PAD for node in nodes]
+        heights = [len(node.lines) * _LINE + 1.5 * _PAD for node in nodes]
+        label = _text_width(_LONGEST_LABEL, _SMALL)
+        if grows_right:
+            across, along, drop = heights, widths, label + 30.0
+        else:
+            across, along, drop = [max(width, label) for width in widths], heights, _DROP
+        centres, whole = place_nodes([node.children for node in nodes], across, _SPACE)
+        longest = [0.0] * (nodes[-1].depth + 1)  # at each depth
+        for node, length in zip(nodes, along, strict=True):
+            longest[node.depth] = max(longest[node.depth], length)
+        starts = [0.0]
+        for length in longest:
+            starts.append(starts[-1] + length + drop)
+        boxes = []
+        for centre, node, width, height in zip(centres, nodes, widths, heights, strict=True):
+            start = starts[node.depth]
+            place = (start + width / 2, centre - height / 2) if grows_right else (centre, start)
+            boxes.append(_Box(*place, width, height))
+        end = starts[-1] - drop
+        return _Layout(boxes, end, whole) if grows_right else _Layout(boxes, whole, end)
 
     def _new_axes(self) -> Any:
         inches = [max(length / 72, 2.0) for length in self._layout.page]
@@ -405,30 +411,6 @@ class _Layout(NamedTuple):
         return self.width + 2 * _MARGIN, self.height + 2 * _MARGIN + _TITLE
 
 
-def _lay_out_boxes(nodes: Sequence[DrawnNode], grows_right: bool) -> _Layout:
-    widths = [max(_text_width(line, _FONT) for line in node.lines) + 2 * _PAD for node in nodes]
-    heights = [len(node.lines) * _LINE + 1.5 * _PAD for node in nodes]
-    label = _text_width(_LONGEST_LABEL, _SMALL)
-    if grows_right:
-        across, along, drop = heights, widths, label + 30.0
-    else:
-        across, along, drop = [max(width, label) for width in widths], heights, _DROP
-    centres, whole = place_nodes([node.children for node in nodes], across, _SPACE)
-    longest = [0.0] * (nodes[-1].depth + 1)  # at each depth
-    for node, length in zip(nodes, along, strict=True):
-        longest[node.depth] = max(longest[node.depth], length)
-    starts = [0.0]
-    for length in longest:
-        starts.append(starts[-1] + length + drop)
-    boxes = []
-    for centre, node, width, height in zip(centres, nodes, widths, heights, strict=True):
-        start = starts[node.depth]
-        place = (start + width / 2, centre - height / 2) if grows_right else (centre, start)
-        boxes.append(_Box(*place, width, height))
-    end = starts[-1] - drop
-    return _Layout(boxes, end, whole) if grows_right else _Layout(boxes, whole, end)
-
-
 def _text_width(text: str, size: float) -> float:
     """Width by the measures of the font; by the outlines of the letters it takes much longer."""
     from matplotlib.font_manager import FontProperties
@@ -451,13 +433,6 @@ def _fit(ax: Any, layout: _Layout) -> float:
     return scale
 
 
-class _Outline(NamedTuple):
-    """The edges of a subtree at each depth, seen from its root's centre; the root's first."""
-
-    starts: list[float]
-    ends: list[float]
-
-
 def place_nodes(
     children: Sequence[tuple[int, int]], widths: Sequence[float], space: float = 0.0
 ) -> tuple[list[float], float]:
@@ -467,25 +442,29 @@ def place_nodes(
     parents; node 0 is the root. `space` is left free between neighbours.
     """
     shifts = [0.0] * len(widths)  # of each node from its parent
-    outlines: dict[int, _Outline] = {}
+    # the edges of subtrees at each depth, the root's first, seen from the root's centre
+    outlines: dict[int, tuple[list[float], list[float]]] = {}
     for node in reversed(range(len(widths))):
         half = widths[node] / 2
         starts, ends = [-half], [half]
         if children[node][0] >= 0:
-            left, right = (outlines.pop(child) for child in children[node])
-            pairs = zip(left.ends, right.starts, strict=False)
+            (left_starts, left_ends), (right_starts, right_ends) = (
+                outlines.pop(child) for child in children[node]
+            )
+            pairs = zip(left_ends, right_starts, strict=False)
             middle = (space + max(end - start for end, start in pairs)) / 2
             shifts[children[node][0]], shifts[children[node][1]] = -middle, middle
-            starts += _either(left.starts, right.starts, middle)
-            ends += _either(right.ends, left.ends, -middle)
-        outlines[node] = _Outline(starts, ends)
-    leftmost = min(outlines[0].starts)
+            starts += _either(left_starts, right_starts, middle)
+            ends += _either(right_ends, left_ends, -middle)
+        outlines[node] = starts, ends
+    starts, ends = outlines[0]
+    leftmost = min(starts)
     centres = [-leftmost] * len(widths)
     for node, pair in enumerate(children):
         for child in pair:
             if child >= 0:
                 centres[child] = centres[node] + shifts[child]
-    return centres, max(outlines[0].ends) - leftmost
+    return centres, max(ends) - leftmost
 
 
 def _either(near: list[float], far: list[float], middle: float) -> list[float]:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from sklboost.boosting.rounds import RoundState
 from sklboost.distributed.messages import Peers
 from sklboost.engine.compiling import address_of_python, kernel
 from sklboost.engine.structs import TrainingBins
@@ -18,11 +19,13 @@ from sklboost.tree.core.machines import (
     BLOCK_ROWS,
     HISTOGRAMS,
     MAGNITUDES,
+    PIECE_ROWS,
+    QUANTILES,
     SPLITS,
     TOTALS,
+    WEIGHTS,
     Machines,
 )
-from sklboost.tree.core.quantization import Derivatives
 from sklboost.tree.core.workspace import LEFT, OWN, SPLIT_DTYPE, Workspace
 from sklboost.tree.options.categories import keep_spreads, sum_spreads
 
@@ -41,6 +44,8 @@ class Exchange:
             int(HISTOGRAMS): ("histograms", Exchange._add_histograms),
             int(SPLITS): ("splits", Exchange._choose_splits),
             int(MAGNITUDES): ("sampling", Exchange._add_counts),
+            int(WEIGHTS): ("quantiles", Exchange._find_largest_weights),
+            int(QUANTILES): ("quantiles", Exchange._add_weights),
         }
         self._error: BaseException | None = None
         self._buffers = [np.empty(0, dtype=np.int64)] * peers.size
@@ -66,16 +71,21 @@ class Exchange:
             failed=np.zeros(1, dtype=np.int64),
         )
 
-    def grow_in(
-        self, workspace: Workspace, derivatives: Derivatives, counts: np.ndarray, has_noise: bool
-    ) -> None:
+    def grow_in(self, workspace: Workspace, state: RoundState, has_noise: bool) -> None:
         """Take the memory that trees grow in, before the first one does.
 
-        `counts` belong to ``RowSample``; with `has_noise` splits on categories are chosen by
-        their spreads (:mod:`sklboost.tree.options.categories`).
+        With `has_noise` splits on categories are chosen by their spreads
+        (:mod:`sklboost.tree.options.categories`).
         """
-        self._workspace, self._derivatives = workspace, derivatives
-        self._counts, self._has_noise = counts, has_noise
+        self._workspace, self._derivatives = workspace, state.derivatives
+        self._counts, self._selection = state.rows.counts, state.renewal.selection
+        self._has_noise = has_noise
+
+    def largest(self, numbers: np.ndarray) -> np.ndarray:
+        """Return the elementwise maximum, over all machines, of an array of float64."""
+        self._peers.phase = "derivatives"
+        parts = [part.view(np.float64) for part in self._from_all(numbers)]
+        return np.max(parts, axis=0).reshape(numbers.shape)
 
     def raise_error(self) -> None:
         """Raise the error of an exchange that failed, and forget it; its frames hold memory."""
@@ -102,16 +112,37 @@ class Exchange:
 
     def _order_totals(self) -> None:
         """Put the sums of the blocks of all machines in the order of the blocks."""
-        totals = self._workspace.gradients.totals
-        own = totals[:, : len(self._blocks[self._peers.rank])].copy()
+        sums, totals = self._derivatives.sums, self._derivatives.totals
+        n_blocks, n_pieces = len(self._blocks[self._peers.rank]), BLOCK_ROWS // PIECE_ROWS
+        pieces = np.zeros((*sums.shape[:2], n_blocks * n_pieces))
+        pieces[:, :, : sums.shape[2]] = sums
+        # added in order, as one machine does
+        own = pieces.reshape(*sums.shape[:2], n_blocks, n_pieces).cumsum(axis=-1)[..., -1]
         for blocks, part in zip(self._blocks, self._from_all(own), strict=True):
-            totals[:, blocks] = part.view(np.float64).reshape(2, -1)
+            totals[:, :, blocks] = part.view(np.float64).reshape(*sums.shape[:2], -1)
 
     def _add_counts(self) -> None:
         """Add up the counts of all machines, for the first member of the team."""
         own = self._counts.sum(axis=0)
         self._counts[0] = sum(part.view(np.int64) for part in self._from_all(own))
         self._counts[1:] = 0
+
+    def _find_largest_weights(self) -> None:
+        """Find the largest weight in each leaf over all machines."""
+        largest = self._selection.largest[: self._workspace.tree.counts[0].n_nodes]
+        largest[:] = np.max([part.view(np.float64) for part in self._from_all(largest)], axis=0)
+
+    def _add_weights(self) -> None:
+        """Add up the weights of residuals of all machines, each machine a part of the sums.
+
+        They are whole numbers, so the order does not matter.
+        """
+        selection = self._selection
+        sums = selection.sums[: selection.n_leaves[0]].reshape(-1)
+        parts = [part.view(np.uint8) for part in np.array_split(sums, self._peers.size)]
+        of_all = [part.view(np.float64) for part in self._peers.all_to_all(parts)]
+        own = np.sum(of_all, axis=0)
+        sums[:] = np.concatenate([part.view(np.float64) for part in self._from_all(own)])
 
     def _add_histograms(self) -> None:
         """Add what the others have to the own columns of the histograms that were built."""

@@ -11,13 +11,14 @@ import numpy as np
 
 from sklboost.data.binning import VALUES_PER_THREAD, apply_cuts
 from sklboost.data.cuts import (
-    Select,
-    WeightedValues,
+    StoredValues,
     cut_all,
     exact_weights,
+    join_distinct,
     rows_to_look_at,
     survey,
     weigh_distinct,
+    whole_columns,
 )
 from sklboost.data.features import RemoteFeatures
 from sklboost.data.row_hashes import hash_totals
@@ -198,16 +199,14 @@ def _find_cuts(
     has_missing, sample = np.max(missing, axis=0), np.concatenate(samples, axis=1)
     weight = exact_weights(weight)
     sample_weight = weight[rows] if len(weight) else weight
-    distinct: dict[int, WeightedValues] = {}
+    in_sample = every = whole_columns(sample, sample_weight)
 
-    def in_sample(feature: int) -> WeightedValues:
-        return sample[feature], sample_weight, 0.0
-
-    def whole(few: list[int]) -> Select:
+    def whole(few: list[int]) -> StoredValues:
+        nonlocal every
         # and of two categories, of which one may have no row
         pairs = np.flatnonzero((n_categories > 0) & (n_categories <= 2)).tolist()
-        distinct.update(_distinct_values(X, weight, [*few, *pairs]))
-        return distinct.__getitem__
+        every = _distinct_values(X, weight, [*few, *pairs])
+        return every
 
     n_threads = n_threads_for(n_jobs, sample.size, VALUES_PER_THREAD)
     is_part = len(rows) < len(X)
@@ -215,28 +214,20 @@ def _find_cuts(
         cuts = cut_all(
             team, in_sample, whole if is_part else None, has_missing, n_categories, max_bin
         )
-    select = distinct.__getitem__ if is_part else in_sample
+    starts, _, all_values = every.entries
     is_constant = np.zeros(len(has_missing), dtype=bool)
     for feature in np.flatnonzero(np.diff(cuts.starts) + 1 + has_missing <= 2).tolist():
-        values = select(feature)[0]
+        values = all_values[starts[feature] : starts[feature + 1]]
         n_found = len(np.unique(values[~np.isnan(values)])) + has_missing[feature]
         is_constant[feature] = n_found == 1
     return cuts, has_missing, is_constant
 
 
-def _distinct_values(
-    X: ClusterFeatures, weight: np.ndarray, features: list[int]
-) -> dict[int, WeightedValues]:
+def _distinct_values(X: ClusterFeatures, weight: np.ndarray, features: list[int]) -> StoredValues:
     """Return the distinct values of some features in all rows, and their weights."""
-    if not features:
-        return {}
     weights: Sequence[Any] = X.divide(weight) if len(weight) else [None] * (len(X.bounds) - 1)
-    found = X.results(distinct_values_of, weights, features=features)
-    joined = {}
-    for place, feature in enumerate(features):
-        values, masses = zip(*(of_partition[place] for of_partition in found), strict=True)
-        joined[feature] = (np.concatenate(values), np.concatenate(masses), 0.0)
-    return joined
+    found = X.results(distinct_values_of, weights, features=features) if features else []
+    return join_distinct(X.shape[1], features, [*zip(*found, strict=True)])
 
 
 class Segment(NamedTuple):
@@ -318,7 +309,7 @@ def distinct_values_of(
 ) -> list[tuple[np.ndarray, np.ndarray]]:
     """Return for each of some features its distinct values, but NaN, and the weight of each."""
     X, weight = encoder.features(partition, rows), np.empty(0) if weight is None else weight
-    return [weigh_distinct(X, feature, weight)[:2] for feature in features]
+    return [weigh_distinct(X, feature, weight) for feature in features]
 
 
 @np.errstate(all="ignore")

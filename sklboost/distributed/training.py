@@ -7,10 +7,11 @@ are lost, the client starts those that are left with the trees so far.
 """
 
 import pickle
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, NamedTuple
 
+import cloudpickle
 import numpy as np
 
 from sklboost.boosting.rounds import Rounds, allocate_grown, plan_calls
@@ -27,7 +28,8 @@ from sklboost.distributed.worker_group import LostWorkersError, WorkerGroup
 from sklboost.engine.model import Trees
 from sklboost.engine.parallel import ThreadTeam
 from sklboost.engine.structs import BinCuts, TrainingBins, TreeParams
-from sklboost.tree.core.machines import BLOCK_ROWS
+from sklboost.objectives.custom import AllRows, FaultyRowError
+from sklboost.tree.core.machines import BLOCK_ROWS, row_numbers
 from sklboost.tree.core.quantization import WeightScale, scale_of_weights
 from sklboost.tree.predict.assembly import assemble_model
 from sklboost.tree.predict.prediction import add_trees
@@ -76,10 +78,11 @@ class ClusterRounds:
         self._group, self._bins = group, bins
         self._task = task._replace(y=np.atleast_2d(task.y))
         # as many rounds as a call may do: workers have less to do than one machine alone
-        calls = plan_calls(task, (limits[1], limits[1]))
+        calls = plan_calls(task, (limits[1], limits[1]), 1)
         self.n_at_once = calls.n_at_once
         self.grown = allocate_grown(calls, task.n_tree_outputs, calls.n_trees)
-        self._finished: list[Trees] = [no_trees()]
+        # make the trees that are in the raw scores of the rows, in the order in which they came
+        self._added: list[Callable[[], Trees]] = [no_trees]
         self._n_rounds = 0  # of these
         self.n_threads = 0
         self.traffic: dict[str, tuple[int, int]] = {}
@@ -92,19 +95,25 @@ class ClusterRounds:
         `grown` holds all of them, unless a round has very many parallel trees.
         """
         trees = self._call("run", start, stop, params)[0]
-        self._finished.append(trees)
+        self._added.append(lambda: trees)
         self._n_rounds = stop
         for first in range(0, len(trees.n_pruned), len(self.grown.n_pruned)):
             part = take_trees(trees, first, first + len(self.grown.n_pruned))
             write_trees(part, self.grown)
             yield part
 
+    def add(self, make_trees: Callable[[], Trees]) -> None:
+        """Add trees to the raw scores of the rows."""
+        self._call("add", make_trees())
+        self._added.append(make_trees)
+
     def raw_score(self) -> np.ndarray:
         """Return the raw scores of the rows, shape (n_outputs, n_samples)."""
         parts = self._call("raw_scores")  # first: workers that it starts may have other rows
-        raw_score = np.empty_like(self._task.raw_score)
+        n_outputs, n_samples = self._task.raw_score.shape
+        raw_score = np.empty((n_outputs, n_samples))
         for blocks, part in zip(self._blocks, parts, strict=True):
-            raw_score[:, rows_of(blocks, raw_score.shape[1])] = part
+            raw_score[:, rows_of(blocks, n_samples)] = part
         return raw_score
 
     def close(self) -> None:
@@ -147,6 +156,7 @@ class ClusterRounds:
         """Divide the rows among the workers that there are, and start the rounds of each."""
         task, workers = self._task, self._group.workers()
         n_samples = task.y.shape[1]
+        every = (task.y, task.weight, task.sample_weight, task.raw_score)
         placed = self._bins.place(list(workers))
         names = ("loss", "params", "rules", "seed", "sampling_seed", "keep_pruned")
         work = Work(
@@ -155,18 +165,14 @@ class ClusterRounds:
             n_samples=n_samples,
             weight_scale=scale_of_weights(task.weight, n_samples),
             n_at_once=self.n_at_once,
-            trees=join_trees(self._finished),
+            trees=join_trees([make_trees() for make_trees in self._added]),
         )
         # an array, since the group sends large arrays by themselves, and cuts of wide data are
         # large
-        pickled_work = np.frombuffer(pickle.dumps(work), dtype=np.uint8)
+        pickled_work = np.frombuffer(cloudpickle.dumps(work), dtype=np.uint8)
         arguments = {}
         for worker, (blocks, *pieces) in placed.items():
-            rows = rows_of(blocks, n_samples)
-            arrays = tuple(
-                values.take(rows, axis=-1) if values.size > 0 else values  # no weights: all are 1
-                for values in (task.y, task.weight, task.sample_weight, task.raw_score)
-            )
+            arrays = tuple(values_of_blocks(values, blocks) for values in every)
             arguments[worker] = (pickled_work, workers[worker], arrays, blocks, *pieces)
         self._group.start(WorkerRounds, arguments)
         self.n_threads = sum(workers[worker] for worker in placed)
@@ -177,6 +183,16 @@ def rows_of(blocks: np.ndarray, n_samples: int) -> np.ndarray:
     """Return the numbers of the rows in some blocks."""
     rows = (blocks[:, np.newaxis] * BLOCK_ROWS + np.arange(BLOCK_ROWS)).ravel()
     return rows[rows < n_samples]
+
+
+def values_of_blocks(values: np.ndarray, blocks: np.ndarray) -> np.ndarray:
+    """Return the values of the rows in some blocks; of one row if all have the same memory."""
+    if values.size == 0:  # weights that are all 1
+        return values
+    if values.strides[-1] == 0:
+        return values[..., :1]
+    starts = (blocks * BLOCK_ROWS).tolist()  # slices: numbers of rows take more than the values
+    return np.concatenate([values[..., i : i + BLOCK_ROWS] for i in starts], axis=-1)
 
 
 # --- on a worker ----------------------------------------------------------------------------------
@@ -190,15 +206,22 @@ class Work(NamedTuple):
     n_samples: int  # rows of all workers
     weight_scale: WeightScale  # of all rows
     n_at_once: int  # rounds that may be done in one call
-    trees: Trees  # finished ones; they are not in the raw scores that are sent
+    trees: Trees  # to be added to the raw scores that are sent
+
+
+def spread(values: np.ndarray, n_samples: int) -> np.ndarray:
+    """Return a copy of values that :func:`values_of_blocks` has made: one for each row, or none."""
+    # a copy: the arrays that came are read-only, and kernels know these as writable
+    n_values = n_samples if values.size > 0 else 0
+    return np.array(np.broadcast_to(values, (*values.shape[:-1], n_values)), order="C")
 
 
 class WorkerRounds:
     """The rounds on one worker; each method is called on all workers at the same time.
 
     `pickled_work` is a pickled :class:`Work`; `arrays` are y, weight, sample_weight and raw_score
-    of the rows, as in ``BoostingTask``; blocks and pieces are as :meth:`ClusterBins.place` returns
-    them.
+    of the rows, as in ``BoostingTask``; each may be of one row, for all. Blocks and pieces are as
+    :meth:`ClusterBins.place` returns them.
     """
 
     def __init__(
@@ -212,8 +235,7 @@ class WorkerRounds:
     ):
         work: Work = pickle.loads(pickled_work.data)
         bins = assemble(*pieces)
-        # copies: the arrays that came are read-only, and kernels know these as writable
-        y, weight, sample_weight, raw_score = (np.array(values) for values in arrays)
+        y, weight, sample_weight, raw_score = (spread(values, len(bins)) for values in arrays)
         cuts, n_outputs = work.binning.cuts, len(raw_score)
         self._peers, self._raw_score = peers, raw_score
         with ThreadTeam(n_threads) as team:
@@ -221,11 +243,9 @@ class WorkerRounds:
             columns = np.empty(bins.shape[::-1], dtype=bins.dtype)
             team.run(fill_columns, bins, columns)
             matrix = lay_out_cells(bins, read_only(columns), cuts, work.binning.has_missing)
-            if len(work.trees.n_pruned) > 0:
-                model = assemble_model(work.trees, np.zeros(n_outputs), len(columns))
-                binned = BinnedMatrix(bins, work.binning)
-                add_trees(team, model, binned, (0, model.n_trees), raw_score)
             self._exchange = Exchange(peers, matrix, blocks, work.n_samples)
+            self._numbers = row_numbers(self._exchange.machines, len(bins))
+            rows = AllRows(self._numbers, work.n_samples, self._exchange.largest)
             task = BoostingTask(
                 X=bins,
                 matrix=matrix,
@@ -237,26 +257,36 @@ class WorkerRounds:
                 base_score=np.zeros(n_outputs),  # not read: the client makes the model
                 trees_before=no_trees(),
                 dropout=None,
-                part=Part(self._exchange.machines, work.weight_scale),
+                part=Part(self._exchange.machines, work.weight_scale, rows),
                 **work.settings,
             )
             self._rounds = Rounds(team, task, (work.n_at_once, work.n_at_once))
+        self._binned = BinnedMatrix(bins, work.binning)
+        self.add(work.trees)
         params: TreeParams = work.settings["params"]
-        self._exchange.grow_in(
-            workspace=self._rounds.workspace,
-            derivatives=self._rounds.state.derivatives,
-            counts=self._rounds.state.rows.counts,
-            has_noise=bool(matrix.n_categories.any()) and params.cat_smooth > 0.0,
-        )
+        has_noise = bool(matrix.n_categories.any()) and params.cat_smooth > 0.0
+        self._exchange.grow_in(self._rounds.workspace, self._rounds.state, has_noise)
 
     def run(self, start: int, stop: int, params: TreeParams) -> Trees | None:
         """Do the rounds ``[start, stop)``; the worker of rank 0 returns the new trees."""
         grown = []
-        with self._team:
-            for trees in self._rounds.grow(start, stop, params):
-                self._exchange.raise_error()
-                grown.append(trees)
+        try:
+            with self._team:
+                for trees in self._rounds.grow(start, stop, params):
+                    self._exchange.raise_error()
+                    grown.append(trees)
+        except FaultyRowError as fault:
+            fault.row = int(self._numbers[fault.row])  # among the rows of all
+            raise
         return join_trees(grown) if self._peers.rank == 0 else None
+
+    def add(self, trees: Trees) -> None:
+        """Add trees to the raw scores of the rows."""
+        raw_score = self._raw_score
+        if len(trees.n_pruned) > 0:
+            model = assemble_model(trees, np.zeros(len(raw_score)), self._binned.shape[1])
+            with self._team:
+                add_trees(self._team, model, self._binned, (0, model.n_trees), raw_score)
 
     def raw_scores(self) -> np.ndarray:
         """Return the raw scores of the rows, shape (n_outputs, n_rows)."""

@@ -17,6 +17,7 @@ import os
 import pickle
 import platform
 import warnings
+from array import array
 from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
@@ -198,6 +199,28 @@ RESULTS: dict[str, Callable[[], Any]] = {
 }
 
 
+class PackedCall(NamedTuple):
+    """A call of machine code whose arguments are packed."""
+
+    name: str
+    function: Any  # a packed function
+    returns: str
+    words: "array[int]"
+    alive: Sequence[Any]  # groups that the words point to
+
+    def __call__(self) -> Any:
+        """Call the machine code."""
+        result = RESULTS[self.returns]()
+        if self.function(self.words.buffer_info()[0], ctypes.addressof(result)) != 0:
+            raise RuntimeError(f"{self.name} failed")
+        return None if self.returns == "none" else result.value
+
+    @property
+    def addresses(self) -> tuple[int, int]:
+        """The addresses of the function and of the words."""
+        return ctypes.cast(self.function, ctypes.c_void_p).value or 0, self.words.buffer_info()[0]
+
+
 class LibraryKernel:
     """A function whose machine code was made when the wheel was built.
 
@@ -224,19 +247,32 @@ class LibraryKernel:
 
     def __call__(self, *arguments: Any) -> Any:
         """Call the machine code for these arguments."""
-        if self._versions is None:
-            self._versions = self._library.versions_of(self.name)
         try:
             kinds, words, alive = pack(arguments)
-            function, returns = self._versions[kinds]
+            function, returns = self._version(kinds)
         except (KeyError, TypeError, OverflowError) as missing:
             return self._compiled_for(missing)(*arguments)
-        result = RESULTS[returns]()
-        status = function(words.buffer_info()[0], ctypes.addressof(result))
-        del alive  # not before the call has ended
-        if status != 0:
-            raise RuntimeError(f"{self.name} failed")
-        return None if returns == "none" else result.value
+        return PackedCall(self.name, function, returns, words, alive)()
+
+    def calls(self, groups: Sequence[Any], arguments: tuple[Any, ...]) -> list[Callable[[], Any]]:
+        """Return the calls with each of several groups before arguments, packed once for all."""
+        try:
+            kinds, words, alive = pack((groups[0], *arguments))
+            version = self._version(kinds)
+        except (KeyError, TypeError, OverflowError) as missing:
+            compiled = self._compiled_for(missing)
+            return [functools.partial(compiled, group, *arguments) for group in groups]
+        calls: list[Any] = []
+        for group in groups:
+            _, (address,), [packed] = pack((group,))
+            words[0] = address
+            calls.append(PackedCall(self.name, *version, words[:], (packed, *alive)))
+        return calls
+
+    def _version(self, kinds: str) -> tuple[Any, str]:
+        if self._versions is None:
+            self._versions = self._library.versions_of(self.name)
+        return self._versions[kinds]
 
     def address(self, types: str) -> int:
         """Return where the code for types, given as text, begins."""
@@ -271,6 +307,15 @@ class LibraryKernel:
         """Return what the machine code of a caller depends on."""
         part: str = self.kernel.digest_part()
         return part
+
+
+def calls_of(
+    function: Callable[..., Any], groups: Sequence[Any], arguments: tuple[Any, ...]
+) -> list[Any]:
+    """Return the calls of a function with each of several groups before the arguments."""
+    if isinstance(function, LibraryKernel):
+        return function.calls(groups, arguments)
+    return [functools.partial(function, group, *arguments) for group in groups]
 
 
 def named_kernel(module: str, name: str) -> Any:

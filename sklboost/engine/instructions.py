@@ -134,5 +134,20 @@ def prefetch_l2(array, row, column):
     """
 
 
+def call_packed(function, words):
+    """Call a packed function, see ``engine/packing.py``; return 0 if all went well.
+
+    Given are addresses. The result of the function is dropped.
+    """
+    raise NotImplementedError("where nothing is compiled, nothing is packed")
+
+
+def pause():
+    """Tell the processor that this thread waits for another one to store something.
+
+    It then leaves its core to the other thread there is on it, for some ten nanoseconds.
+    """
+
+
 def yield_processor():
     """Let another thread run on this processor."""

@@ -16,9 +16,16 @@ import joblib
 import numpy as np
 from joblib.parallel import ThreadingBackend, get_active_backend
 
-from sklboost.engine.backend import BACKEND, Backend
+from sklboost.engine.backend import BACKEND, Backend, PackedCall, calls_of
 from sklboost.engine.compiling import inlined, kernel
-from sklboost.engine.instructions import atomic_add, atomic_load, atomic_store, yield_processor
+from sklboost.engine.instructions import (
+    atomic_add,
+    atomic_load,
+    atomic_store,
+    call_packed,
+    pause,
+    yield_processor,
+)
 
 # A task is small if no more threads are useful for it, and it is done no more times.
 _FEW_THREADS, _FEW_TIMES = 4, 200
@@ -194,22 +201,27 @@ def _run_on(processors: set[int]) -> None:
 # Cells of ``Team.state``. Each has a cache line of its own (8 int64): neighbours on one line would
 # make every member's spin slow down every other member's work.
 _LINE = 8
-# The first two go on counting through all calls: calls begun, and calls that helpers have finished.
-_BEGUN, _FINISHED, _ENTERED, _ABORTED, _GENERATION, _MEMBERS = (_LINE * i for i in range(6))
-# From the last on, each member has its counters of tasks, all on one line, and on the next line the
-# counters of the groups that it leads at a barrier.
+# The first three go on counting through all calls: calls begun, calls that helpers have finished of
+# which they were told in their cell, and how often they began to wait for these.
+_BEGUN, _SERVED, _WAITING, _ENTERED, _ABORTED, _GENERATION, _MEMBERS = (_LINE * i for i in range(7))
+# From the last on, each member has its counters of tasks, all on one line, on the next line the
+# counters of the groups that it leads at a barrier, and on the third its cell for calls.
 N_TASK_COUNTERS = 5
 # Kernels keep what each member writes so many words or records apart, for the same reason.
-FAR_APART = 2 * _LINE
-_GROUPS = _MEMBERS + _LINE
+FAR_APART = 3 * _LINE
+_GROUPS, _CELL = _MEMBERS + _LINE, _MEMBERS + 2 * _LINE
+# In a helper's cell: it waits awake; it does not, and looks at its queue. Else the address of the
+# words of a call; the address of the function is behind it.
+_AWAKE, _AWAY = np.int64(0), np.int64(1)
 # Of so many members, or groups, the last one to come to a barrier is told at one counter.
 _GROUP_BITS = np.int64(2)
 GROUP_SIZE = 1 << int(_GROUP_BITS)
 
 # What `assemble` returns: numbers, since Python calls it, too, to which wheels give no bool.
 _ASSEMBLED, _ABANDONED = np.int64(1), np.int64(0)
-# A barrier is usually over in less time than a system call takes, so members first spin.
-_SPINS_BEFORE_YIELD = 2000
+# A barrier is usually over in less time than a system call takes, so members first spin; a turn
+# takes 20 to 70 ns.
+_SPINS_BEFORE_YIELD = 100
 # Between two calls members stay awake, for a millisecond or two: a thread that is woken may start
 # late, see `Placement`.
 _SPINS_BEFORE_SLEEP = 5000
@@ -245,26 +257,52 @@ def assemble(team):
     while atomic_load(team.state, _ENTERED) < team.size:
         if atomic_load(team.state, _ABORTED) != 0:
             return _ABANDONED
-        spins += 1
-        if spins > _SPINS_BEFORE_YIELD:
-            yield_processor()
+        spins = wait_a_moment(spins)
     return _ASSEMBLED
+
+
+@inlined
+def wait_a_moment(spins):
+    """Wait before looking again for what another thread does; return the number of looks so far."""
+    pause()
+    if spins > _SPINS_BEFORE_YIELD:
+        yield_processor()
+    return spins + 1
 
 
 @kernel
 def barrier(team):
     """Wait for every member; what any of them wrote before is seen by all of them after."""
+    if team.size > 1 and begin_step(team, np.int64(0)) == 1:
+        end_step(team)
+
+
+@kernel
+def begin_step(team, by_caller):
+    """Wait for every member; return 1 to the one that does the serial step that follows, else 0.
+
+    It is the last member to come, so that no one waits for it once more; or, if `by_caller` is 1,
+    member 0, whose thread may call Python. The others return when it calls :func:`end_step`.
+    """
     if team.size == 1:
-        return
-    generation = atomic_load(team.state, _GENERATION)
+        return np.int64(1)
+    generation, is_mine = atomic_load(team.state, _GENERATION), np.int64(0)
     if is_last(team):
-        atomic_store(team.state, _GENERATION, generation + 1)
-        return
-    spins = 0
-    while atomic_load(team.state, _GENERATION) == generation:
-        spins += 1
-        if spins > _SPINS_BEFORE_YIELD:
-            yield_processor()
+        if by_caller == 0:
+            return np.int64(1)
+        atomic_store(team.state, _GENERATION, generation + 1)  # all are there
+    if by_caller == 1 and team.rank == 0:
+        is_mine = np.int64(1)
+    least, spins = generation + 1 + by_caller - is_mine, 0
+    while atomic_load(team.state, _GENERATION) < least:
+        spins = wait_a_moment(spins)
+    return is_mine
+
+
+@kernel
+def end_step(team):
+    """End a serial step; what was written in it is seen by all members after."""
+    atomic_store(team.state, _GENERATION, atomic_load(team.state, _GENERATION) + 1)
 
 
 @inlined
@@ -325,17 +363,50 @@ def reset_tasks(team):
 
 
 @kernel
-def finish_call(state, n_finished, counter, least):
-    """Tell that so many helpers have finished a call, and wait, awake, until a counter is `least`.
+def serve(state, rank, n_calls):
+    """Do the calls that this helper is told of in its cell; return how many it has done in all.
 
-    Not for ever: then the caller waits asleep.
+    It ends, and the helper looks at its queue, when a call has begun that is told of there, or
+    after some milliseconds without one. A call in the cell begins without the interpreter's lock.
     """
-    atomic_add(state, _FINISHED, n_finished)
+    atomic_add(state, _WAITING, 1)
+    cell = _CELL + FAR_APART * rank
+    if atomic_add(state, cell, _AWAKE - _AWAY) != _AWAY:
+        return n_calls  # the next call is in the queue already
+    while True:
+        spins = 0
+        while spins < _SPINS_BEFORE_SLEEP and atomic_load(state, cell) == _AWAKE:
+            if atomic_load(state, _BEGUN) > n_calls and atomic_load(state, cell) == _AWAKE:
+                break
+            spins = wait_a_moment(spins)
+        words = atomic_add(state, cell, _AWAY - _AWAKE)
+        if words == _AWAKE:
+            return n_calls
+        atomic_store(state, cell, _AWAKE)
+        if call_packed(state[cell + 1], words) != 0:
+            atomic_store(state, _ABORTED, 1)
+        n_calls += 1
+        atomic_add(state, _SERVED, 1)
+
+
+@kernel
+def tell_helpers(state, addresses, are_away):
+    """Tell the helpers of a call in their cells; where ``are_away[rank]`` is 1 that does not help.
+
+    `addresses`, int64, shape (size, 2): of the function, and of the words of each member.
+    """
+    for rank in range(1, len(addresses)):
+        cell = _CELL + FAR_APART * rank
+        state[cell + 1] = addresses[rank, 0]
+        are_away[rank] = np.int64(atomic_add(state, cell, addresses[rank, 1]) != _AWAKE)
+
+
+@kernel
+def await_helpers(state, counter, least, is_patient):
+    """Wait, awake, until a counter is `least`; unless patient not for ever."""
     spins = 0
-    while atomic_load(state, counter) < least and spins < _SPINS_BEFORE_SLEEP:
-        spins += 1
-        if spins > _SPINS_BEFORE_YIELD:
-            yield_processor()
+    while atomic_load(state, counter) < least and (is_patient or spins < _SPINS_BEFORE_SLEEP):
+        spins = wait_a_moment(spins)
 
 
 @inlined
@@ -360,31 +431,20 @@ class ThreadMemory(threading.local):
 
 
 class _Job:
-    """One kernel call of the whole team: arguments, shared state and how it ended."""
+    """A kernel called by the whole team: the call of each member, and how it ended."""
 
-    def __init__(
-        self,
-        function: Callable[..., None],
-        arguments: tuple[Any, ...],
-        size: int,
-        state: np.ndarray,
-    ):
-        self.function = function
-        self.arguments = arguments
-        self.size = size
+    def __init__(self, calls: list[Any], state: np.ndarray):
+        self.calls = calls
         self.state = state
         self.error: BaseException | None = None
         self.finished = threading.Semaphore(0)
-
-    def run(self, rank: int) -> None:
-        self.function(Team(rank, self.size, self.state), *self.arguments)
 
     def abort(self) -> None:
         self.state[_ABORTED] = 1
 
     def run_as_helper(self, rank: int) -> None:
         try:
-            self.run(rank)
+            self.calls[rank]()
         except BaseException as error:  # handed to the caller's thread, which raises it
             self.error = error
             self.abort()
@@ -413,7 +473,10 @@ class ThreadTeam:
         self._threads: list[threading.Thread] = []
         self._job: _Job | None = None
         self._state = np.zeros(state_size(n_threads), dtype=np.int64)
+        self._state[_CELL::FAR_APART] = _AWAY
         self._n_calls = 0
+        # how often helpers were told of a call in their cell, and how often they wait for one
+        self._n_served = self._n_waits = 0
 
     def __enter__(self) -> "ThreadTeam":
         # interpreted, the atomics are not atomic: one member only
@@ -430,6 +493,7 @@ class ThreadTeam:
                 self._threads.append(thread)
                 thread.start()
                 self.size = rank + 1
+                self._n_waits += 1
         except RuntimeError:  # the system's limit on threads
             self._queues.pop()
             self._threads.pop()
@@ -468,19 +532,26 @@ class ThreadTeam:
             What a member raised before the team had assembled, KeyboardInterrupt included. No
             member is still running then.
         """
-        self._state[_ENTERED : state_size(self._n_threads)] = 0
         if not self._queues:  # a job would take a tenth of the time of predicting a row
+            self._state[_ENTERED : state_size(self._n_threads)] = 0
             function(Team(0, 1, self._state), *arguments)
             return
-        job = self._job = _Job(function, arguments, self.size, self._state)
+        self._state[_ENTERED:_MEMBERS] = 0
+        counters = self._state[_MEMBERS : state_size(self._n_threads)].reshape(-1, FAR_APART)
+        counters[:, : _CELL - _MEMBERS] = 0
         try:
+            # by this thread, for all: Python's part of a call is done under the interpreter's lock
+            teams = [Team(rank, self.size, self._state) for rank in range(self.size)]
+            job = self._job = _Job(calls_of(function, teams, arguments), self._state)
             self._n_calls += 1
             self._placement.look(0)
-            for queue in self._queues:
-                queue.put(job)
-            job.run(0)
-            finish_call(self._state, 0, _FINISHED, self._n_calls * len(self._queues))
-            for _ in self._queues:
+            queues = self._tell(job)
+            job.calls[0]()
+            if len(queues) < len(self._queues):
+                await_helpers(self._state, _SERVED, self._n_served, True)
+            if queues:  # in vain, at times: then it waits asleep
+                await_helpers(self._state, _WAITING, self._n_waits, False)
+            for _ in queues:
                 job.finished.acquire()
             self._state[_BEGUN] = self._n_calls  # also if the function did not assemble
         except BaseException:
@@ -490,17 +561,40 @@ class ThreadTeam:
             self._dissolve()
             raise
         self._job = None
-        job.arguments = ()  # idle threads keep their last job, and must not keep arrays with it
+        job.calls = []  # idle threads keep their last job, and must not keep arrays with it
         if job.error is not None:
             raise job.error
+        if self._state[_ABORTED] != 0:
+            raise RuntimeError(f"{function} failed in a helper")
+
+    def _tell(self, job: _Job) -> list[SimpleQueue[_Job | None]]:
+        """Tell the helpers of a job; return the queues in which some were told.
+
+        A call of machine code they are told of in their cells, if they are awake.
+        """
+        queues = self._queues
+        if all(isinstance(call, PackedCall) for call in job.calls):
+            addresses = np.array([call.addresses for call in job.calls], dtype=np.int64)
+            are_away = np.zeros(self.size, dtype=np.int64)
+            tell_helpers(self._state, addresses, are_away)
+            queues = [queue for queue, away in zip(queues, are_away[1:], strict=True) if away]
+        self._n_waits += len(queues)
+        self._n_served += len(self._queues) - len(queues)
+        for queue in queues:
+            queue.put(job)
+        return queues
 
 
 def _serve(
     queue: SimpleQueue[_Job | None], rank: int, state: np.ndarray, placement: Placement
 ) -> None:
-    n_calls = 0
-    while (job := queue.get()) is not None:
+    n_calls, cell = 0, _CELL + FAR_APART * rank
+    while True:
+        with suppress(Exception):  # no memory, say: then it waits asleep
+            n_calls = serve(state, rank, n_calls)
+        job = queue.get()
+        if job is None:
+            return
+        state[cell] = _AWAY
         placement.run_apart(rank, job.run_as_helper)
         n_calls += 1
-        with suppress(Exception):  # no memory, say: then it waits asleep
-            finish_call(state, 1, _BEGUN, n_calls + 1)

@@ -13,48 +13,33 @@ from sklboost.engine.instructions import item_bytes
 _DIGIT_BITS = 11
 _SHIFT = np.uint64(_DIGIT_BITS)
 _LAST_DIGIT = np.uint64(2**_DIGIT_BITS - 1)
-# Fewer take NumPy less time.
-_LEAST_VALUES = 4000
-
-
-def sort_floats(values: np.ndarray) -> np.ndarray:
-    """Return a sorted copy of an array of floats.
-
-    NaN is last. Of 4,000 values or more, -0.0 becomes 0.0 and each NaN the same one.
-    """
-    if not _is_worth_it(values):
-        return np.sort(values)
-    return _by_digits(values, np.empty(0, dtype=np.int64))[0]
+COUNTS_SHAPE = (6, 2**_DIGIT_BITS)  # of scratch: the digits of 64 bits
 
 
 def order_floats(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return floats sorted as by :func:`sort_floats`, and where each was (int64).
+    """Return numbers sorted as by :func:`sort_floats`, and where each was (int64).
 
     Equal values, and NaN, stay in their order.
     """
-    if not _is_worth_it(values):
-        order = np.argsort(values, kind="stable")
-        return values[order], order
-    return _by_digits(values, np.arange(len(values)))
+    return sort_floats(values, np.arange(len(values)))
 
 
-def _is_worth_it(values: np.ndarray) -> bool:
-    return len(values) >= _LEAST_VALUES and values.dtype in (np.float32, np.float64)
+def sort_floats(values: np.ndarray, order: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return numbers sorted, as floats, and `order`, (n,) or (0,), with them: copies.
 
-
-def _by_digits(values: np.ndarray, order: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    bits = np.array(values).view(f"u{values.itemsize}")
-    infinity, nan = np.array([np.inf, np.nan], dtype=values.dtype).view(bits.dtype).tolist()
-    counts = np.zeros((-(-8 * values.itemsize // _DIGIT_BITS), 1 << _DIGIT_BITS), dtype=np.int64)
-    sorted_, spare = (bits, order), (np.empty_like(bits), np.empty_like(order))
-    if sort_bits(*sorted_, *spare, np.uint64(infinity), np.uint64(nan), counts):
+    Equal values, and NaN, stay in their order; NaN is last, and always the same one, and -0.0
+    becomes 0.0.
+    """
+    floats = np.array(values, np.float32 if values.dtype == np.float32 else np.float64)
+    bits = floats.view(f"u{floats.itemsize}")
+    sorted_, spare = (bits, np.array(order)), (np.empty_like(bits), np.empty_like(order))
+    if sort_bits(*sorted_, *spare, np.empty(COUNTS_SHAPE, np.int64)):
         sorted_ = spare
-    bits, order = sorted_
-    return bits.view(values.dtype), order
+    return sorted_[0].view(floats.dtype), sorted_[1]
 
 
 @kernel
-def sort_bits(bits, order, spare, spare_order, infinity, nan, counts):
+def sort_bits(bits, order, spare, spare_order, counts):
     """Sort floats by their bits; return 1 if they are in `spare` afterwards, 0 if in `bits`.
 
     Parameters
@@ -62,22 +47,24 @@ def sort_bits(bits, order, spare, spare_order, infinity, nan, counts):
     bits, spare : ndarray of uint32 or uint64, shape (n,)
     order, spare_order : ndarray of int64, shape (n,) or (0,)
         Sorted as the floats are.
-    infinity, nan : uint64
-        The bits of these floats; every NaN becomes this one.
-    counts : ndarray of int64, shape (n_digits, 2048)
-        Scratch, all 0.
+    counts : ndarray of int64, shape COUNTS_SHAPE
+        Scratch.
     """
     sign = np.uint64(1) << np.uint64(8 * item_bytes(bits) - 1)
+    first_of_exponent = np.uint64(1) << np.uint64(23 if item_bytes(bits) == 4 else 52)
+    infinity, nan = sign - first_of_exponent, sign - (first_of_exponent >> np.uint64(1))
+    n_digits = item_bytes(bits) // 4 * 3
+    for digit in range(n_digits):
+        counts[digit] = 0
     for index in range(len(bits)):
         bits[index] = key_of(np.uint64(bits[index]), sign, infinity, nan)
     # a loop of its own: the one above becomes vector instructions
     for index in range(len(bits)):
         key = np.uint64(bits[index])
-        # len(counts), as a number that the compiler knows
-        for digit in range(np.uint64(item_bytes(bits) // 4 * 3)):
+        for digit in range(np.uint64(n_digits)):
             counts[digit, (key >> (_SHIFT * digit)) & _LAST_DIGIT] += 1
     in_spare = np.int64(0)
-    for digit in range(len(counts)):
+    for digit in range(n_digits):
         shift = _SHIFT * np.uint64(digit)
         if not count_before(counts[digit], len(bits)):
             continue

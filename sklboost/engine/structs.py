@@ -63,7 +63,8 @@ class TreeParams(NamedTuple):
     extra_trees: int  # 1: one random threshold for each feature of a node
     max_depth: int  # at least 1; a large number: no limit
     max_leaves: int  # likewise
-    best_first: int  # 1: lossguide, 0: depthwise
+    best_first: int  # 1: lossguide, 0: depthwise or symmetric
+    symmetric: int  # 1: all nodes of a depth have one split in common
     linear_tree: int  # 1: its leaves are linear
     linear_lambda: float
     multi_output: int  # 1: trees have a value for each output in their leaves

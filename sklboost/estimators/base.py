@@ -20,13 +20,13 @@ from sklboost.estimators.fit.sklearn_callbacks import (
     FitTasks,
     with_callbacks,
 )
-from sklboost.estimators.input.arguments import FitArguments
 from sklboost.estimators.input.feature_names import read_signs
 from sklboost.estimators.input.features import features
+from sklboost.estimators.input.rows import FitArguments
 from sklboost.estimators.input.targets import RegressionTargets, Targets
-from sklboost.estimators.parameters.boosters import Parameters
+from sklboost.estimators.parameters.boosters import Parameters, rounds_and_trees
 from sklboost.estimators.parameters.docstrings import methods_documented
-from sklboost.estimators.parameters.names import methods_checked
+from sklboost.estimators.parameters.names import OTHER_ATTRIBUTES, methods_checked
 from sklboost.estimators.predict.explaining import ExplainingMixin
 from sklboost.estimators.predict.fitted_model import (
     FittedModel,
@@ -38,7 +38,7 @@ from sklboost.estimators.predict.fitted_model import (
     trained_model,
 )
 from sklboost.estimators.saving import SavingMixin
-from sklboost.estimators.xgboost_names import XGBoostNamesMixin
+from sklboost.objectives.domains import SOFTMAX
 from sklboost.objectives.loss import by_rows
 
 if TYPE_CHECKING:
@@ -50,7 +50,6 @@ if TYPE_CHECKING:
 class BaseBooster(
     ExplainingMixin,
     SavingMixin,
-    XGBoostNamesMixin,
     CallbackSupportMixin,
     Parameters,
     BaseEstimator,
@@ -59,6 +58,9 @@ class BaseBooster(
     """Gradient boosted trees: everything but the loss and what its raw scores mean."""
 
     model_: Model
+    evals_result_: dict[str, dict[str, list[float]]]
+    best_iteration_: int
+    best_score_: float
     _trained: TrainedModel
     _first_round: int  # of evals_result_; not 0 if init_model was continued
     _fitted_names: tuple[str, ...] = ()  # of the attributes that fit has set
@@ -405,6 +407,75 @@ class BaseBooster(
         tags.input_tags.categorical = True
         tags.target_tags.multi_output = True
         return tags
+
+    # --- by XGBoost's names
+
+    def evals_result(self) -> dict[str, dict[str, list[float]]]:
+        """Return the metrics after each round, `evals_result_`.
+
+        Returns
+        -------
+        dict
+            Such as ``{"validation_0": {"logloss": [0.61, 0.55]}}``.
+
+        Raises
+        ------
+        ValueError
+            If there was no validation data.
+        """
+        check_is_fitted(self)
+        if not self.evals_result_:
+            raise ValueError(
+                "there are no metrics, because the fit had no validation data: give it eval_set, "
+                "X_val and y_val, or set early_stopping_rounds"
+            )
+        return self.evals_result_
+
+    def get_num_boosting_rounds(self) -> int:
+        """Return the number of rounds that a fit does at most: of a forest 1.
+
+        Returns
+        -------
+        int
+        """
+        return rounds_and_trees(self, self._is_forest)[0]
+
+    @property
+    def best_iteration(self) -> int:
+        """The best round, from 0: `best_iteration_`. Only with early stopping."""
+        check_is_fitted(self)
+        return self.best_iteration_
+
+    @property
+    def best_score(self) -> float:
+        """The metric at that round: `best_score_`. Only with early stopping."""
+        check_is_fitted(self)
+        return self.best_score_
+
+    @property
+    def intercept_(self) -> np.ndarray:
+        """The base score: what is predicted before the first tree; shape (n_outputs,).
+
+        For two classes the probability of ``classes_[1]``, for more their raw scores.
+        """
+        fitted = self._fitted
+        start = fitted.model.base_score + fitted.shift
+        if fitted.loss.link == SOFTMAX:
+            return start
+        return np.atleast_1d(fitted.loss.predictions(start[:, np.newaxis])).reshape(-1)
+
+    if not TYPE_CHECKING:  # to a type checker, any attribute would then be there
+
+        def __getattr__(self, name: str) -> Any:
+            """Raise AttributeError, with the way to what has another name or place here."""
+            known = getattr(type(self), name, None)
+            if isinstance(known, property):  # its own error, perhaps that nothing is fitted
+                return known.fget(self)
+            remedy = f": {OTHER_ATTRIBUTES[name]}" if name in OTHER_ATTRIBUTES else ""
+            text = f"{type(self).__name__!r} object has no attribute {name!r}{remedy}"
+            raise AttributeError(text, name=name, obj=self)
+
+    # --- what methods are made of
 
     @property
     def _fitted(self) -> FittedModel:

@@ -10,8 +10,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklboost.data.frames.adapter import may_be_rounded
 from sklboost.estimators.base import BaseBooster
-from sklboost.estimators.input.arguments import score_arguments
-from sklboost.estimators.input.classes import ClassTargets, LabelTargets, places_among
+from sklboost.estimators.input.rows import score_arguments
+from sklboost.estimators.input.targets import ClassTargets, LabelTargets, places_among
 from sklboost.estimators.parameters.boosters import ClassifierParameters
 from sklboost.estimators.parameters.docstrings import documented
 from sklboost.estimators.predict.fitted_model import FittedModel, by_partitions, from_raw_scores
@@ -22,8 +22,8 @@ from sklboost.objectives.loss import by_rows
 class XGBClassifierLite(ClassifierParameters, ClassifierMixin, BaseBooster):
     """Gradient boosted classification trees: log loss for two classes, softmax for more.
 
-    Multilabel classification, too: then `y` has a column of 0 and 1 for each label. If `y` has one
-    class only, as in a fold without the others, that is predicted for every row.
+    Multilabel classification, too: then `y` has a column of 0 and 1 for each label. If `y` has only
+    one class, as it may in a fold, this class is predicted for every row.
 
     >>> from sklearn.datasets import load_breast_cancer
     >>> from sklearn.model_selection import cross_val_score
@@ -162,7 +162,7 @@ class XGBClassifierLite(ClassifierParameters, ClassifierMixin, BaseBooster):
 
     def _predictions(self, fitted: FittedModel, raw_score: np.ndarray) -> np.ndarray:
         assert isinstance(fitted.targets, ClassTargets | LabelTargets)
-        return fitted.targets.labels(raw_score)
+        return fitted.change(raw_score, fitted.targets.labels)
 
     def __sklearn_tags__(self) -> Any:
         """Tags for scikit-learn: a row may have several labels."""

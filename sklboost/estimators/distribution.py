@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.utils import check_consistent_length
 
 from sklboost.data.frames import read_values
-from sklboost.estimators.input.arguments import row_weights
+from sklboost.estimators.input.rows import row_weights
 from sklboost.estimators.input.targets import DistributionTargets
 from sklboost.estimators.parameters.docstrings import documented
 from sklboost.estimators.parameters.kinds import DistributionParameters
@@ -19,9 +19,9 @@ from sklboost.estimators.regressor import XGBRegressorLite
 class XGBDistributionLite(DistributionParameters, XGBRegressorLite):
     """Gradient boosted distributions: all parameters of a distribution, by natural gradients.
 
-    For each row a whole distribution of its target is predicted, so not only the mean but also how
-    far from it the target may be. Trees have a step for each parameter of the distribution in every
-    leaf, the natural gradient of the log-likelihood there, as in NGBoost.
+    Predictions are a whole distribution for each row: not only the mean, but also how far the
+    target may be from it. Every leaf has a step for each parameter of the distribution, the natural
+    gradient of the log-likelihood of its rows, as in NGBoost.
 
     >>> from sklearn.datasets import load_diabetes
     >>> from sklearn.model_selection import train_test_split

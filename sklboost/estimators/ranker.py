@@ -5,7 +5,6 @@ from typing import Any, ClassVar, NoReturn, Self
 import numpy as np
 
 from sklboost.estimators.base import BaseBooster
-from sklboost.estimators.input.arguments import FitArguments, row_weights
 from sklboost.estimators.input.queries import (
     QueryNames,
     RankingTargets,
@@ -14,6 +13,7 @@ from sklboost.estimators.input.queries import (
     read_sets,
     split_queries,
 )
+from sklboost.estimators.input.rows import FitArguments, row_weights
 from sklboost.estimators.parameters.docstrings import documented
 from sklboost.estimators.parameters.kinds import RankerParameters
 from sklboost.estimators.parameters.names import checks_arguments
@@ -26,8 +26,8 @@ from sklboost.objectives.loss import by_rows
 class XGBRankerLite(RankerParameters, BaseBooster):
     """Gradient boosted trees that put the documents of a query in order: LambdaMART.
 
-    Rows are documents, targets their relevances, and `fit` takes which rows belong to one query,
-    in any order. Predictions are scores: within a query, the higher the better.
+    Rows are documents, targets are their relevances, and `qid` or `group` in `fit` says which rows
+    belong to the same query. Predictions are scores: within a query, higher is better.
 
     >>> import numpy as np
     >>> from sklboost import XGBRankerLite

@@ -7,7 +7,7 @@ from sklearn.base import RegressorMixin
 from sklearn.utils import check_consistent_length
 
 from sklboost.estimators.base import BaseBooster
-from sklboost.estimators.input.arguments import row_weights, score_arguments
+from sklboost.estimators.input.rows import row_weights, score_arguments
 from sklboost.estimators.input.targets import RegressionTargets, check_columns
 from sklboost.estimators.parameters.boosters import RegressorParameters
 from sklboost.estimators.parameters.docstrings import documented

@@ -83,6 +83,8 @@ class SavingMixin(HasFittedModel):
 
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = {**super().__getstate__()}  # type: ignore[dict-item]
+        if "_copied" in state:  # others, which a user has replaced, may hold what no pickle can
+            state["_copied"] = self._copied_callbacks()
         names = state.pop("_fitted_names", ())
         if fit := {name: state.pop(name) for name in names if name in state}:
             state[_FIT] = SavedFit(fit)

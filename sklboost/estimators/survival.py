@@ -1,4 +1,4 @@
-"""The estimator of survival times."""
+"""The estimator of survival times, and the functions of time that it predicts."""
 
 from typing import Any, Self
 
@@ -6,13 +6,12 @@ import numpy as np
 from sklearn.utils import check_consistent_length
 
 from sklboost.estimators.base import BaseBooster
-from sklboost.estimators.input.arguments import FitArguments, row_weights
+from sklboost.estimators.input.rows import FitArguments, row_weights
 from sklboost.estimators.input.survival_targets import SurvivalTargets, read_survival, with_fields
 from sklboost.estimators.parameters.docstrings import documented
 from sklboost.estimators.parameters.kinds import SurvivalParameters
 from sklboost.estimators.parameters.names import checks_arguments
 from sklboost.estimators.predict.fitted_model import FittedModel, by_partitions, from_raw_scores
-from sklboost.estimators.predict.step_functions import step_functions
 from sklboost.objectives.loss import by_rows
 from sklboost.objectives.losses.aft import AcceleratedFailureTime
 from sklboost.objectives.metrics import concordance
@@ -22,11 +21,11 @@ from sklboost.objectives.metrics import concordance
 class XGBSurvivalLite(SurvivalParameters, BaseBooster):
     """Gradient boosted trees for times until an event, some of which are censored.
 
-    In the conventions of scikit-survival, which is not needed: `y` is a structured array of events
-    and times (:func:`sklboost.survival_targets`), predictions are risk scores, the more the sooner
-    the event, and `score` is the concordance index. For "survival:cox" the risk score of a row is
-    the logarithm of its hazard ratio, up to a constant that all rows of a model share; for
-    "survival:aft" it is minus the location of the logarithm of the time.
+    It follows the conventions of scikit-survival, which need not be installed: `y` is a structured
+    array of events and times (:func:`sklboost.survival_targets`), predictions are risk scores (the
+    greater, the sooner the event), and `score` is the concordance index. For "survival:cox" the
+    risk score of a row is the logarithm of its hazard ratio, up to a constant that all rows of a
+    model share; for "survival:aft" it is minus the location of the logarithm of the time.
 
     >>> import numpy as np
     >>> from sklboost import XGBSurvivalLite, survival_targets
@@ -328,3 +327,82 @@ class XGBSurvivalLite(SurvivalParameters, BaseBooster):
         targets = self._times_of(fitted)
         codes = targets.codes_of(strata, raw_score.shape[1])
         return targets.times, targets.cumulative_hazards(fitted.loss, raw_score[0], codes)
+
+
+# --- functions of time, constant between some times
+
+
+class StepFunction:
+    """A function of time that changes at given times only, as scikit-survival's class of this name.
+
+    Called with times, it returns ``y[i]`` for ``x[i] <= time < x[i + 1]``, and `first` for times
+    before ``x[0]``.
+
+    Parameters
+    ----------
+    x : ndarray of float64, shape (n_steps,)
+        Times, sorted.
+    y : ndarray of float64, shape (n_steps,)
+        The value from each of them on.
+    first : float
+        The value before the first.
+
+    Attributes
+    ----------
+    domain : tuple of float
+        Times that it can be called with, from 0 to the last of `x`: later ones are not known.
+    """
+
+    def __init__(self, x: np.ndarray, y: np.ndarray, *, first: float):
+        self.x = x
+        self.y = y
+        self.first = first
+
+    @property
+    def domain(self) -> tuple[float, float]:
+        """The first and the last time it can be called with."""
+        return 0.0, float(self.x[-1])
+
+    def __call__(self, x: Any) -> Any:
+        """Return the value at times.
+
+        Parameters
+        ----------
+        x : float or array-like
+
+        Returns
+        -------
+        float or ndarray of float64, of the shape of `x`
+
+        Raises
+        ------
+        ValueError
+            For times outside the domain.
+        """
+        times = np.asarray(x, dtype=np.float64)
+        first, last = self.domain
+        if not ((times >= first) & (times <= last)).all():
+            raise ValueError(
+                f"x={x!r:.100}: times must be from {first:g} to {last:g}, the last known"
+            )
+        values = np.append(self.first, self.y)[np.searchsorted(self.x, times, side="right")]
+        return float(values) if values.ndim == 0 else values
+
+    def __repr__(self) -> str:
+        return f"StepFunction(x={self.x!r}, y={self.y!r}, first={self.first!r})"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, StepFunction):
+            return NotImplemented
+        mine, theirs = (self.x, self.y), (other.x, other.y)
+        return self.first == other.first and all(map(np.array_equal, mine, theirs))
+
+    __hash__ = None  # type: ignore[assignment]  # arrays can change
+
+
+def step_functions(x: np.ndarray, y: np.ndarray, *, first: float) -> np.ndarray:
+    """Return an array of functions, one for each row of `y`, shape (n_samples, n_steps)."""
+    functions = np.empty(len(y), dtype=object)
+    for row, values in enumerate(y):
+        functions[row] = StepFunction(x, values, first=first)
+    return functions

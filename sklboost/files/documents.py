@@ -28,20 +28,12 @@ _REMEDIES = {
 def read_bytes(source: Any, library: str = "") -> tuple[bytes, str]:
     """Return what is in a path, file object or bytes, and its name for errors.
 
-    The caller takes models of a `library`, too, which an error says.
-
-    Raises
-    ------
-    TypeError
-        If `source` is none of them.
-    ValueError
-        If it is text of a model instead of a path.
-    OSError
-        If the file cannot be read.
+    The caller takes models of a `library`, too, which an error says. TypeError if `source` is none
+    of these, ValueError if it is the text of a model.
     """
     if isinstance(source, bytes | bytearray | memoryview):
         return bytes(source), "the model file"
-    if isinstance(source, str) and ("\n" in source or source.lstrip().startswith("{")):
+    if isinstance(source, str) and ("\n" in source or source.startswith('{"')):
         raise ValueError(
             f"{source[:20]!r}... is the text of a model, not a path: pass it as bytes, "
             f"text.encode(){_remedy(source.encode())}"
@@ -113,13 +105,7 @@ def _checksum(data: Any) -> dict[str, int]:
 
 
 def file_type(target: Any, raw_format: str | None) -> str:
-    """Return "json" or "ubj": what is asked for, or what the name of the file says.
-
-    Raises
-    ------
-    ValueError
-        If neither says it.
-    """
+    """Return "json" or "ubj", as asked for or as the file is called; else ValueError."""
     if raw_format is not None:
         if raw_format not in WRITERS:
             raise ValueError(f"raw_format={raw_format!r}: it must be 'json' or 'ubj'")
@@ -130,7 +116,8 @@ def file_type(target: Any, raw_format: str | None) -> str:
     suffix = Path(os.fspath(name)).suffix.lower()[1:] if not isinstance(name, int) else ""
     if suffix not in WRITERS:
         raise ValueError(
-            f"{str(target)!r}: a model file ends with .json or .ubj, or raw_format says what it is"
+            f"{str(target)!r:.80}: the name of a model file ends with .json or .ubj; for others, "
+            "raw_format='json' or 'ubj' says what to write"
         )
     return suffix
 
@@ -161,12 +148,7 @@ def write_bytes(target: Any, data: bytes) -> None:
 def read_json(data: bytes, name: str) -> Any:
     """Return the document in JSON text; `name` is the file, for errors.
 
-    The words ``NaN`` and ``Infinity``, which XGBoost writes, are numbers.
-
-    Raises
-    ------
-    ModelFileError
-        If it is no JSON, a key occurs twice in an object, or it is nested too deeply.
+    The words ``NaN`` and ``Infinity``, which XGBoost writes, are numbers. No key may occur twice.
     """
     return _read(data, name, lambda text: (_DECODER.decode(text), len(data)))[0]
 
@@ -253,13 +235,7 @@ _LENGTH = struct.Struct(">q")
 def read_ubjson(data: bytes, name: str) -> Any:
     """Return the document in UBJSON; `name` is the file, for errors.
 
-    Arrays of numbers are read-only views of `data`.
-
-    Raises
-    ------
-    ModelFileError
-        If it is no UBJSON of this kind, ends too early, or is nested too deeply, or if a key
-        occurs twice in an object.
+    Arrays of numbers are read-only views of `data`. No key may occur twice.
     """
     reader = _Reader(data, name)
     document = reader.value(reader.take(1), DEEPEST)

@@ -101,23 +101,11 @@ def build_model(
     n_features: int,
     params: TreeParams,
 ) -> Model:
-    """Return our model of the trees of another library.
+    """Return our model of the trees of another library; ModelFileError if they are no trees.
 
-    Parameters
-    ----------
-    trees : sequence of ForeignTree
-        Round after round; tree t adds to output ``t % n_outputs``, or to all of them.
-    places : sequence of str
-        Where the trees are, for errors.
-    base_score : ndarray of float64, shape (n_outputs,)
-    n_features : int
-    params : TreeParams
-        Settings of all trees.
-
-    Raises
-    ------
-    ModelFileError
-        If children do not exist or have two parents, or a feature does not exist.
+    Round after round, tree t adds to output ``t % n_outputs``, or to all of them. `places` say
+    where the trees are, for errors; `base_score` has shape (n_outputs,), and all trees have the
+    settings `params`.
     """
     orders = [_order(tree, place) for tree, place in zip(trees, places, strict=True)]
     for tree, order, place in zip(trees, orders, places, strict=True):
@@ -242,12 +230,8 @@ _OF_GAIN, _OF_SIMILARITIES = 1e-3, 1e-5
 def add_up(left: np.ndarray, right: np.ndarray, of_leaves: np.ndarray) -> np.ndarray:
     """Return sums of all nodes, whose children come behind them.
 
-    Parameters
-    ----------
-    left, right : ndarray of int64, shape (n_nodes,)
-        Child nodes; -1 for a leaf.
-    of_leaves : ndarray of float64, shape (n_leaves,)
-        In the order of the nodes.
+    `left` and `right` are the child nodes, -1 for a leaf; `of_leaves` are in the order of the
+    nodes.
     """
     sums = np.zeros(len(left))
     is_leaf = left < 0
@@ -262,14 +246,9 @@ def with_gradients(tree: ForeignTree, reg_lambda: float) -> ForeignTree:
 
     Leaf weights are ``-G / (H + lambda)`` unless other parameters changed them, so G follows from
     the weights and H. It is kept only if the gains computed from G and H agree with the library's;
-    then these gains and the values of inner nodes replace the library's, which may be rounded.
-    Else the tree is returned as it is.
-
-    Parameters
-    ----------
-    tree : ForeignTree
-        Of one output, with gains and its learning rate; children come behind their parents.
-    reg_lambda : float
+    then these gains and the values of inner nodes replace the library's, which may be rounded. Else
+    the tree is returned as it is. It has one output, gains and its learning rate, and children come
+    behind their parents.
     """
     rate, penalised = tree.learning_rate or np.nan, tree.cover + reg_lambda
     is_split = tree.left >= 0

@@ -25,10 +25,7 @@ _OBJECTIVES = {
 def read_hist_gradient_boosting(estimator: Any) -> tuple[list[ForeignTree], list[str], ModelInfo]:
     """Return the trees of a fitted estimator, their places for errors, and what they mean.
 
-    Raises
-    ------
-    ModelFileError
-        If it has what cannot be represented.
+    ModelFileError if it has what cannot be represented.
     """
     if estimator.loss not in _OBJECTIVES:
         raise ModelFileError(

@@ -12,7 +12,7 @@ import numpy as np
 from sklboost.data.encoding import MOST_CATEGORIES, Encoding, list_encoding
 from sklboost.files.documents import read_json
 from sklboost.files.foreign import ForeignTree, ModelInfo, add_up, with_equal_left, with_gradients
-from sklboost.files.sections import ModelFileError, Section
+from sklboost.files.sections import DocumentSection, ModelFileError
 
 
 class Objective(NamedTuple):
@@ -61,21 +61,18 @@ class ModelText(NamedTuple):
     """The sections of a text model."""
 
     # of texts
-    header: Section
-    parameters: Section
-    trees: list[Section]  # of arrays, int64 and float64
+    header: DocumentSection
+    parameters: DocumentSection
+    trees: list[DocumentSection]  # of arrays, int64 and float64
     # the categories of the pandas columns, in a list of lists; null if the file has none
-    pandas_categorical: Section
+    pandas_categorical: DocumentSection
 
 
 @np.errstate(all="ignore")
 def read_lightgbm(data: bytes, name: str) -> tuple[list[ForeignTree], list[str], ModelInfo]:
     """Return the trees of a text model, their places for errors, and what they mean.
 
-    Raises
-    ------
-    ModelFileError
-        If it is no text model, is damaged, or has what cannot be represented.
+    ModelFileError if it is no text model, is damaged, or has what cannot be represented.
     """
     text = read_text(data, name)
     header = read_header(text.header)
@@ -178,13 +175,10 @@ _NO_ARRAYS: Mapping[str, Any] = MappingProxyType({})
 
 
 def read_text(data: bytes, name: str) -> ModelText:
-    """Take a text model apart; `name` is the file, for errors.
+    """Divide a text model into its sections; `name` is the file, for errors.
 
-    Raises
-    ------
-    ModelFileError
-        If it is no such model or ends before its trees do, if a key occurs twice in a section, or
-        if what should be numbers is none.
+    ModelFileError if it is no such model or ends before its trees do, if a key occurs twice in a
+    section, or if what should be numbers is none.
     """
     try:
         text = data.decode("utf-8").replace("\r\n", "\n")
@@ -207,7 +201,7 @@ def read_text(data: bytes, name: str) -> ModelText:
             _section(tree.split("\n")[1:], "=", f"{name}: tree {number}", _KINDS)
             for number, tree in enumerate(trees)
         ],
-        Section(
+        DocumentSection(
             read_json(categories.encode("utf-8") or b"null", f"{name}: pandas_categorical"),
             f"{name}: pandas_categorical",
         ),
@@ -216,7 +210,7 @@ def read_text(data: bytes, name: str) -> ModelText:
 
 def _section(
     lines: list[str], separator: str, place: str, kinds: Mapping[str, Any] = _NO_ARRAYS
-) -> Section:
+) -> DocumentSection:
     """Return the keys and values of lines; a line without a value has an empty text."""
     found: dict[str, Any] = {}
     for line in lines:
@@ -226,7 +220,7 @@ def _section(
         if key:
             kind = kinds.get(key)
             found[key] = text.strip() if kind is None else _array(text, kind, f"{place}.{key}")
-    return Section(found, place)
+    return DocumentSection(found, place)
 
 
 def _array(text: str, kind: type, place: str) -> np.ndarray:
@@ -268,14 +262,8 @@ _DEFAULTS = {
 }
 
 
-def read_header(header: Section) -> Header:
-    """Read the header.
-
-    Raises
-    ------
-    ModelFileError
-        If something is missing or makes no sense.
-    """
+def read_header(header: DocumentSection) -> Header:
+    """Read the header; ModelFileError if something is missing or makes no sense."""
     header["version"].text(_VERSIONS)
     if header.get("objective") is None:
         header.fail("has no objective, so it was the user's own: what raw scores mean is not known")
@@ -286,7 +274,9 @@ def read_header(header: Section) -> Header:
         header["objective"].fail("reg_sqrt: predictions are squares of raw scores, unknown here")
     objective = OBJECTIVES[words[0]]
     given = dict(word.partition(":")[::2] for word in words[1:])
-    sigmoid = float_of(Section(given.get("sigmoid", "1"), f"{header.place}.objective sigmoid"))
+    sigmoid = float_of(
+        DocumentSection(given.get("sigmoid", "1"), f"{header.place}.objective sigmoid")
+    )
     if sigmoid == 0.0:
         header["objective"].fail("sigmoid 0: it must be a positive number")
     n_outputs = integer_of(header["num_tree_per_iteration"], 1)
@@ -311,11 +301,11 @@ def read_header(header: Section) -> Header:
     return Header(objective, n_outputs, sigmoid, is_forest, names if has_names else None, infos)
 
 
-def read_parameters(parameters: Section, objective: Objective) -> dict[str, Any]:
+def read_parameters(parameters: DocumentSection, objective: Objective) -> dict[str, Any]:
     """Return the parameters of the training as ours; empty if the file has none."""
     if not parameters.value:
         return {}
-    parameters = Section({**_DEFAULTS, **parameters.value}, parameters.place)
+    parameters = DocumentSection({**_DEFAULTS, **parameters.value}, parameters.place)
     there = {**_SAME, **dict(filter(None, [objective.parameter]))}
     found: dict[str, Any] = {
         ours: float_of(parameters[theirs])
@@ -334,11 +324,13 @@ def read_parameters(parameters: Section, objective: Objective) -> dict[str, Any]
     signs = parameters["monotone_constraints"]
     if signs.text():
         words = signs.text().split(",")
-        found["monotone_constraints"] = [integer_of(Section(w, signs.place), -1) for w in words]
+        found["monotone_constraints"] = [
+            integer_of(DocumentSection(w, signs.place), -1) for w in words
+        ]
     return {**found, "grow_policy": "lossguide", "pruning": "pre"}
 
 
-def integer_of(section: Section, low: int) -> int:
+def integer_of(section: DocumentSection, low: int) -> int:
     """Return the integer that a text is."""
     try:
         number = int(section.text())
@@ -349,7 +341,7 @@ def integer_of(section: Section, low: int) -> int:
     return number
 
 
-def float_of(section: Section, low: float = 0.0) -> float:
+def float_of(section: DocumentSection, low: float = 0.0) -> float:
     """Return the number that a text is: finite, and at least `low`."""
     try:
         number = float(section.text())
@@ -380,11 +372,8 @@ def encode_categories(
 ) -> tuple[list[ForeignTree], tuple[Encoding, ...] | None]:
     """Return the trees with codes for categories, and the encodings of the features.
 
-    Raises
-    ------
-    ModelFileError
-        If a feature is both a category and a number, or if the file does not say which values a
-        category has.
+    ModelFileError if a feature is both a category and a number, or if the file does not say which
+    values a category has.
     """
     split_on = {
         feature for tree in trees for feature in tree.feature[list(tree.categories)].tolist()
@@ -411,7 +400,9 @@ def encode_categories(
     return coded, tuple(known[i].encoding if i in known else plain for i in range(len(infos)))
 
 
-def _of_pandas(lists: Section, features: list[int], infos: list[str]) -> dict[int, Categories]:
+def _of_pandas(
+    lists: DocumentSection, features: list[int], infos: list[str]
+) -> dict[int, Categories]:
     """Return the categories of the features that were pandas columns of categories."""
     # features of one value may be categories, too
     constant = [i for i, info in enumerate(infos) if info == "none" and i not in features]
@@ -439,7 +430,7 @@ def _of_pandas(lists: Section, features: list[int], infos: list[str]) -> dict[in
     )
 
 
-def _of_list(values: Section) -> Categories:
+def _of_list(values: DocumentSection) -> Categories:
     categories = [value.value for value in values]
     if not all(isinstance(value, _PLAIN) and value == value for value in categories):
         values.fail("must be a list of texts and numbers")
@@ -449,10 +440,10 @@ def _of_list(values: Section) -> Categories:
 
 
 def _of_integers(
-    feature: int, of_splits: list[np.ndarray], info: str, header: Section
+    feature: int, of_splits: list[np.ndarray], info: str, header: DocumentSection
 ) -> Categories:
     """Return the categories of a feature of integers, from its splits and the header."""
-    place = Section(None, f"{header.place}.feature_infos")
+    place = DocumentSection(None, f"{header.place}.feature_infos")
     try:
         known = [int(word) for word in info.split(":") if info != "none"]
     except ValueError:
@@ -462,7 +453,7 @@ def _of_integers(
     return Categories(integers, _encoding(integers.tolist(), place, True))
 
 
-def _encoding(categories: list[Any], section: Section, is_declared: bool) -> Encoding:
+def _encoding(categories: list[Any], section: DocumentSection, is_declared: bool) -> Encoding:
     try:
         return list_encoding(categories, is_declared=is_declared)
     except ValueError as error:
@@ -474,12 +465,14 @@ def _with_codes(tree: ForeignTree, known: dict[int, Categories], place: str) -> 
     is_number[list(tree.categories)] = False
     both = set(tree.feature[is_number].tolist()) & known.keys()
     if both:
-        Section(None, place).fail(f"feature {min(both)} is a category, and split by a number")
+        DocumentSection(None, place).fail(
+            f"feature {min(both)} is a category, and split by a number"
+        )
     codes = {}
     for node, integers in tree.categories.items():
         categories = known[int(tree.feature[node])].integers
         if not np.isin(integers, categories).all():
-            Section(None, place).fail(f"split {node}: more categories than the feature has")
+            DocumentSection(None, place).fail(f"split {node}: more categories than the feature has")
         codes[node] = np.searchsorted(categories, integers)
     return tree._replace(categories=codes)
 
@@ -503,23 +496,21 @@ _NONE, _ZERO, _NAN = 0, 1, 2
 _MOST_LEAVES = 2**30
 
 
-def read_trees(sections: Sequence[Section], n_features: int) -> tuple[list[ForeignTree], float]:
+def read_trees(
+    sections: Sequence[DocumentSection], n_features: int
+) -> tuple[list[ForeignTree], float]:
     """Return the trees, and which value is missing besides NaN (NaN: none).
 
-    Values are LightGBM's, categories its integers, and sums of gradients NaN.
-
-    Raises
-    ------
-    ModelFileError
-        If an array has another length than the tree, or numbers in it are out of range; if zero is
-        missing for one split and a number for another.
+    Values are LightGBM's, categories its integers, and sums of gradients NaN. ModelFileError if an
+    array has another length than the tree, if numbers in it are out of range, or if zero is missing
+    for one split and a number for another.
     """
     is_missing = any(map(_tells_zero_from_numbers, sections))
     trees = [_read_tree(section, n_features, is_missing) for section in sections]
     return trees, 0.0 if is_missing else np.nan
 
 
-def _tells_zero_from_numbers(section: Section) -> bool:
+def _tells_zero_from_numbers(section: DocumentSection) -> bool:
     """Whether a split sends zero, which is missing, another way than its threshold would."""
     decisions = section["decision_type"].integers(0, 4 * _NAN + 3)
     thresholds = section["threshold"].numbers(len(decisions), finite=False)
@@ -527,7 +518,7 @@ def _tells_zero_from_numbers(section: Section) -> bool:
     return bool((is_zero & ((decisions & _DEFAULT_LEFT > 0) != (thresholds >= 0.0))).any())
 
 
-def _read_tree(section: Section, n_features: int, zero_is_missing: bool) -> ForeignTree:
+def _read_tree(section: DocumentSection, n_features: int, zero_is_missing: bool) -> ForeignTree:
     n_leaves = int(section["num_leaves"].integers(1, _MOST_LEAVES, 1)[0])
     n_splits = n_leaves - 1
     decisions = section["decision_type"].integers(0, 4 * _NAN + 3, n_splits)
@@ -572,7 +563,7 @@ def _read_tree(section: Section, n_features: int, zero_is_missing: bool) -> Fore
     return with_equal_left(tree)
 
 
-def _covers(section: Section, n_leaves: int) -> np.ndarray:
+def _covers(section: DocumentSection, n_leaves: int) -> np.ndarray:
     """Return the sums of hessians of the leaves; else the numbers of rows, else 1."""
     for key in ("leaf_weight", "leaf_count"):
         known = section.get(key)
@@ -584,7 +575,7 @@ def _covers(section: Section, n_leaves: int) -> np.ndarray:
 
 
 def _read_categories(
-    section: Section, by_category: np.ndarray, thresholds: np.ndarray
+    section: DocumentSection, by_category: np.ndarray, thresholds: np.ndarray
 ) -> dict[int, np.ndarray]:
     """Return the categories that go left at splits on them, by split."""
     splits = np.flatnonzero(by_category)
@@ -614,7 +605,7 @@ def _read_categories(
 
 
 def _read_linear(
-    section: Section, n_leaves: int, n_features: int
+    section: DocumentSection, n_leaves: int, n_features: int
 ) -> tuple[dict[int, tuple[list[int], list[float]]], dict[int, float]]:
     """Return the terms of linear leaves, and the constants that are added with them."""
     is_linear = section.get("is_linear")

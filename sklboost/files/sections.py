@@ -29,19 +29,11 @@ LARGEST_SCORE = 1e298
 DEEPEST = 64  # objects and lists in one another; model files have less than ten
 
 
-class Section:
+class DocumentSection:
     """A value in a document and its place: every access checks what it returns.
 
-    Parameters
-    ----------
-    value : object
-    place : str
-        Where it is, for errors, such as ``model.json: sklboost.trees``.
-
-    Raises
-    ------
-    ModelFileError
-        By all methods, if the value is something else than is asked for.
+    `place` says where it is, such as ``model.json: sklboost.trees``, in the ModelFileError that all
+    methods raise if the value is something else than is asked for.
     """
 
     def __init__(self, value: Any, place: str, depth: int = 0):
@@ -49,11 +41,11 @@ class Section:
         self.place = place
         self._depth = depth
 
-    def _part(self, value: Any, step: str) -> "Section":
+    def _part(self, value: Any, step: str) -> "DocumentSection":
         # what reads values calls itself for their parts, and so does what hashes and shows them
         if self._depth == DEEPEST:
             self.fail(f"objects and lists are nested more than {DEEPEST} deep")
-        return Section(value, f"{self.place}{step}", self._depth + 1)
+        return DocumentSection(value, f"{self.place}{step}", self._depth + 1)
 
     def fail(self, problem: str) -> NoReturn:
         """Raise ModelFileError that names the place."""
@@ -71,27 +63,27 @@ class Section:
 
     # --- objects and lists
 
-    def __getitem__(self, key: str) -> "Section":
+    def __getitem__(self, key: str) -> "DocumentSection":
         """The value of a key, which must be there."""
         found = self.get(key)
         if found is None:
             self.fail(f"has no key {key!r}")
         return found
 
-    def get(self, key: str) -> "Section | None":
+    def get(self, key: str) -> "DocumentSection | None":
         """The value of a key; None if the key is not there."""
         if not isinstance(self.value, dict):
             self._refuse("an object")
         # all of a long key in the places of all that is below it would take long
         return self._part(self.value[key], f".{key[:_MOST_SHOWN]}") if key in self.value else None
 
-    def items(self) -> list[tuple[str, "Section"]]:
+    def items(self) -> list[tuple[str, "DocumentSection"]]:
         """The keys of an object and their values."""
         if not isinstance(self.value, dict):
             self._refuse("an object")
         return [(key, self[key]) for key in self.value]
 
-    def __iter__(self) -> Iterator["Section"]:
+    def __iter__(self) -> Iterator["DocumentSection"]:
         """The elements of a list."""
         values = self.value.tolist() if isinstance(self.value, np.ndarray) else self.value
         if not isinstance(values, list):

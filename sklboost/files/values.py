@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from sklboost.data.encoding import MOST_CATEGORIES, Encoding, as_keys
-from sklboost.files.sections import ModelFileError, Section, plain_number
-from sklboost.tree.predict.codec import narrow_integers
+from sklboost.files.sections import DocumentSection, ModelFileError, plain_number
+from sklboost.tree.predict.trees import narrow_integers
 
 _INT64 = np.iinfo(np.int64)
 _NUMERIC = re.compile(r"[<>|][biuf][1248]")
@@ -35,13 +35,7 @@ class NotStorableError(ValueError):
 
 
 def value_document(value: Any) -> Any:
-    """Return the document of a value.
-
-    Raises
-    ------
-    NotStorableError
-        For functions, objects of classes that are not known here, and what contains them.
-    """
+    """Return the document of a value; NotStorableError for code and unknown classes."""
     kind = type(value)
     if value is None or kind in (str, bool):
         return value
@@ -110,14 +104,8 @@ def _is_text(dtype: str, texts: Sequence[str]) -> bool:
     return bool(_TEXT.fullmatch(dtype)) and n_padded <= _SOME_CHARACTERS + by_texts
 
 
-def read_value(section: Section) -> Any:
-    """Return the value of a section.
-
-    Raises
-    ------
-    ModelFileError
-        If :func:`value_document` does not write it.
-    """
+def read_value(section: DocumentSection) -> Any:
+    """Return the value of a section, as :func:`value_document` writes it; else ModelFileError."""
     value = section.value
     if isinstance(value, np.ndarray):
         return value.tolist()
@@ -139,14 +127,14 @@ def read_value(section: Section) -> Any:
         section.fail(f"is no {kind}: {error}")
 
 
-def _read_integer(section: Section) -> int:
+def _read_integer(section: DocumentSection) -> int:
     text = section.text()
     if not re.fullmatch(rf"-?\d{{1,{_MOST_DIGITS}}}", text, re.ASCII):
         section.fail(f"must be the digits of an integer, {_MOST_DIGITS} at most")
     return int(text)
 
 
-def _read_dict(section: Section) -> dict[Any, Any]:
+def _read_dict(section: DocumentSection) -> dict[Any, Any]:
     pairs = read_value(section)
     if not all(isinstance(pair, list) and len(pair) == 2 for pair in pairs):
         section.fail("must be a list of pairs of key and value")
@@ -157,7 +145,7 @@ def _read_dict(section: Section) -> dict[Any, Any]:
     return found
 
 
-def check_keys(section: Section, keys: Sequence[Any]) -> None:
+def check_keys(section: DocumentSection, keys: Sequence[Any]) -> None:
     """Check that values can be keys of a dict, and were not chosen to make it slow."""
     try:
         hashes = np.fromiter(map(hash, keys), np.int64, len(keys))
@@ -167,7 +155,7 @@ def check_keys(section: Section, keys: Sequence[Any]) -> None:
         section.fail(f"more than {_MOST_OF_ONE_HASH} keys have the same hash")
 
 
-def read_array(section: Section) -> np.ndarray:
+def read_array(section: DocumentSection) -> np.ndarray:
     """Return an array of numbers, text, times or objects."""
     dtype = read_dtype(section["dtype"])
     shape = section["shape"].integers(0, _INT64.max).tolist()
@@ -200,7 +188,7 @@ def read_array(section: Section) -> np.ndarray:
     return array.reshape(shape)
 
 
-def read_dtype(section: Section) -> np.dtype:
+def read_dtype(section: DocumentSection) -> np.dtype:
     """Return the dtype of an array in a file."""
     text = section.text()
     is_known = any(pattern.fullmatch(text) for pattern in (_NUMERIC, _TIMES, _TEXT))
@@ -212,21 +200,21 @@ def read_dtype(section: Section) -> np.dtype:
         section.fail(str(error))
 
 
-def _read_scalar(section: Section) -> Any:
+def _read_scalar(section: DocumentSection) -> Any:
     array = read_array(section)
     if array.size != 1:
         section.fail("must be an array of one element")
     return array.reshape(-1)[0]
 
 
-def _read_set(section: Section) -> list[Any]:
+def _read_set(section: DocumentSection) -> list[Any]:
     """Return values that can be in a set."""
     values = [read_value(part) for part in section]
     check_keys(section, values)
     return values
 
 
-def _read_interval(section: Section) -> Any:
+def _read_interval(section: DocumentSection) -> Any:
     import pandas as pd
 
     left, right, closed = section
@@ -234,7 +222,7 @@ def _read_interval(section: Section) -> Any:
     return pd.Interval(read_value(left), read_value(right), closed.value)
 
 
-def _read_time(section: Section, name: str) -> Any:
+def _read_time(section: DocumentSection, name: str) -> Any:
     import pandas as pd
 
     value = read_value(section)
@@ -243,9 +231,9 @@ def _read_time(section: Section, name: str) -> Any:
     return getattr(pd, name)(value)
 
 
-_READERS: dict[str, Callable[[Section], Any]] = {
+_READERS: dict[str, Callable[[DocumentSection], Any]] = {
     "int": _read_integer,
-    "float": Section.number,
+    "float": DocumentSection.number,
     "tuple": lambda section: tuple(map(read_value, section)),
     "set": lambda section: set(_read_set(section)),
     "frozenset": lambda section: frozenset(_read_set(section)),
@@ -287,7 +275,7 @@ def encoding_document(encoding: Encoding) -> dict[str, Any]:
     }
 
 
-def read_encoding(section: Section) -> Encoding:
+def read_encoding(section: DocumentSection) -> Encoding:
     """Return the encoding of a section."""
     kind, unit = section["kind"].text(_ENCODING_KINDS), section["unit"].text()
     if not (_UNIT.fullmatch(unit) if kind == "time" else unit == ""):
@@ -321,7 +309,7 @@ def read_encoding(section: Section) -> Encoding:
     return encoding
 
 
-def read_vector(section: Section) -> np.ndarray:
+def read_vector(section: DocumentSection) -> np.ndarray:
     """Return the array of one dimension of a section."""
     value = read_value(section)
     if not isinstance(value, np.ndarray) or value.ndim != 1:

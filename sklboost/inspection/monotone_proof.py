@@ -195,7 +195,7 @@ def _worst_pair(
     has_values = paths.start[:, place] < paths.stop[:, place]
     for split in np.flatnonzero(nodes.feature == feature):
         left, right = (
-            np.array([leaf for leaf in _leaves_under(nodes, child) if has_values[leaf]], int)
+            np.array([leaf for leaf in leaves_under(nodes, child) if has_values[leaf]], int)
             for child in (nodes.left[split], nodes.right[split])
         )
         largest = (sign * values[left]).max(initial=-np.inf)
@@ -223,7 +223,7 @@ def _agree(paths: _Paths, leaf: int, others: np.ndarray, except_for: int) -> np.
     return agrees.all(axis=1)
 
 
-def _leaves_under(nodes: np.recarray, top: int) -> list[int]:
+def leaves_under(nodes: np.recarray, top: int) -> list[int]:
     """Return the leaves under a node, or the node if it is a leaf."""
     leaves, waiting = [], [int(top)]
     while waiting:

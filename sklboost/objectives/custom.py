@@ -39,7 +39,6 @@ _RULES = {
     "hessian": "hessians must be finite numbers >= 0: where the second derivative is negative, "
     "return a bound above it, or a small positive number",
 }
-_ALL_ARE_0 = -3
 _NO_WEIGHT = np.empty(0)
 # Largest derivatives within these are in the unit 1, so that no unit changes with the rounds of an
 # ordinary training: the least hessian is 1e-10 of them or less. Powers of two and their inverses.
@@ -54,6 +53,20 @@ _ROUNDING = 1e-15
 
 # From raw scores, shape (n_outputs, n_samples), to a number for each output and row, or each row.
 OfScores = Callable[[np.ndarray], np.ndarray]
+
+
+class AllRows(NamedTuple):
+    """What the rows of a machine are among all that are trained on."""
+
+    numbers: np.ndarray  # int64, shape (n_samples,): of the rows
+    n_everywhere: int
+    # returns the elementwise maximum of an array of float64 over all machines, which all call it
+    largest: Callable[[np.ndarray], np.ndarray]
+
+
+def rows_of_one_machine(n_samples: int) -> AllRows:
+    """Return what all rows are among themselves."""
+    return AllRows(np.arange(n_samples), n_samples, np.asarray)
 
 
 class FunctionLoss(Loss):
@@ -197,6 +210,7 @@ def ask_derivatives(
     weight: np.ndarray,
     derivatives: tuple[np.ndarray, np.ndarray],
     units: np.ndarray,
+    rows: AllRows,
 ) -> None:
     """Fill gradient and hessian of the rows, not weighted; both (n_outputs, n_samples), any float.
 
@@ -208,9 +222,11 @@ def ask_derivatives(
     given = read_pair(loss.name, loss.gradients(y, raw_score, *extra), raw_score.shape)
     included = weight if loss.takes_weight else _NO_WEIGHT
     _find_largest(y, given, included, units)
+    units[:] = rows.largest(units)
+    lacks_hessians = units[:, 0].any() and not units[:, 1].any()
     _set_units(units)
     fault = _take_derivatives(y, given, included, derivatives, units)
-    if fault == _ALL_ARE_0:
+    if fault == NO_FAULT and lacks_hessians:
         raise ValueError(_no_hessians(loss))
     if fault != NO_FAULT:
         gradient, hessian = given
@@ -250,21 +266,23 @@ def _read_array(name: str, kind: str, values: Any, shape: tuple[int, ...]) -> np
     return np.require(array, np.float64, ["C", "W"])  # as the kernel was compiled for
 
 
-def sample_units(loss: Loss, y: np.ndarray, raw_score: np.ndarray, units: np.ndarray) -> None:
+def sample_units(
+    loss: Loss, y: np.ndarray, raw_score: np.ndarray, units: np.ndarray, rows: AllRows
+) -> None:
     """Choose `units` by the derivatives that a user's compiled function has in some of the rows.
 
     What it gives is multiplied as it comes, so it must be known before, as it is at the first
     round. All rows are looked at if the derivatives of those are 0, or far from 1: others may then
     be far from them, and would be out of range in their unit.
     """
-    n_rows = raw_score.shape[1]
-    for step in (max(1, n_rows // _SAMPLED_ROWS), 1):
+    for step in (max(1, rows.n_everywhere // _SAMPLED_ROWS), 1):
         units[:] = 0.0
-        for place in _places(y, raw_score, range(0, n_rows, step)):
+        for place in _places(y, raw_score, np.flatnonzero(rows.numbers % step == 0).tolist()):
             with suppress(FaultyRowError):  # training comes to that row, or to one before it
                 both = np.abs(_derivatives(loss, place))
                 is_usable = np.isfinite(both) & np.isfinite(place.y_true)
                 units[place.output] = np.maximum(units[place.output], np.where(is_usable, both, 0))
+        units[:] = rows.largest(units)
         if _are_ordinary(units).all():
             break
     _set_units(units)
@@ -307,10 +325,9 @@ def _take_derivatives(y, given, weight, derivatives, units):
     """Fill derivatives with what a loss gave, checked, and divided by the weights it includes.
 
     They are multiplied by the weights later; so weight 2 is the row twice here, too. Returns the
-    first row whose derivatives are not usable; ``_ALL_ARE_0`` if hessians are and gradients are
-    not; else ``NO_FAULT``.
+    first row whose derivatives are not usable, or ``NO_FAULT``.
     """
-    fault, n_moving, n_hessians = NO_FAULT, 0, 0
+    fault = NO_FAULT
     for output in range(given[0].shape[0]):
         target = y[output % y.shape[0]]
         first, second = given[0][output], given[1][output]
@@ -319,14 +336,10 @@ def _take_derivatives(y, given, weight, derivatives, units):
             is_known = target[row] == target[row]
             if is_known and not are_usable(first[row], second[row]):
                 fault = row if fault == NO_FAULT else min(fault, row)
-            n_moving += is_known and first[row] != 0.0
-            n_hessians += is_known and second[row] != 0.0
             unit = weight[row] if len(weight) > 0 else 1.0
             g, h = first[row] / unit / units[output, 0], second[row] / unit / units[output, 1]
             gradient[row] = limited(g, -LARGEST) if is_known else 0.0
             hessian[row] = limited(h, LEAST_HESSIAN) if is_known else 0.0
-    if fault == NO_FAULT and n_moving > 0 and n_hessians == 0:
-        return _ALL_ARE_0
     return fault
 
 
@@ -360,16 +373,39 @@ def explain_fault(loss: Loss, y: np.ndarray, raw_score: np.ndarray) -> None:
     raise ValueError(f"objective={loss.name} gave derivatives that could not be used; now it does")
 
 
-def check_hessians(loss: Loss, y: np.ndarray, raw_score: np.ndarray) -> None:
+def check_hessians(loss: Loss, y: np.ndarray, raw_score: np.ndarray, rows: AllRows) -> None:
     """Raise ValueError if a user's compiled function gives hessians of 0 only."""
-    is_moving = False
+    found = np.zeros(2)  # whether there is a gradient, a hessian
     for place in _places(y, raw_score):
-        gradient, hessian = _derivatives(loss, place)
-        if hessian != 0.0:  # of the first row, as a rule
-            return
-        is_moving |= gradient != 0.0
-    if is_moving:
+        found = np.maximum(found, np.not_equal(_derivatives(loss, place), 0.0))
+        if found[1] > 0.0:  # of the first row, as a rule
+            break
+    is_moving, has_hessians = rows.largest(found)
+    if is_moving and not has_hessians:
         raise ValueError(_no_hessians(loss))
+
+
+def check_is_of_rows(loss: Loss, y: np.ndarray, raw_score: np.ndarray, weight: np.ndarray) -> None:
+    """Raise FaultyRowError if the derivatives of half the rows are others without the other half.
+
+    Where several machines have some of the rows each, a function of arrays has to be one of rows.
+    """
+    extra, some = ((weight,), (weight[::2],)) if loss.takes_weight else ((), ())
+    whole = read_pair(loss.name, loss.gradients(y, raw_score, *extra), raw_score.shape)
+    y, raw_score = y[:, ::2].copy(), raw_score[:, ::2].copy()
+    alone = read_pair(loss.name, loss.gradients(y, raw_score, *some), raw_score.shape)
+    for kind, of_all, of_some in zip(_RULES, whole, alone, strict=True):
+        differs = ~np.isclose(of_all[:, ::2], of_some, rtol=1e-9, atol=0.0, equal_nan=True)
+        differs &= ~np.isnan(y[np.arange(len(raw_score)) % len(y)])
+        for output, row in np.argwhere(differs)[:1]:
+            raise FaultyRowError(
+                f"objective={loss.name}: the {kind} for",
+                2 * int(row),
+                f" is {of_all[output, 2 * row]:g} among all rows of a worker, and "
+                f"{of_some[output, row]:g} among half of them. Each worker of a cluster has some "
+                "of the rows, so a loss must derive each row by itself: write it so, or pass "
+                "X.compute()",
+            )
 
 
 class _Place(NamedTuple):
@@ -446,7 +482,8 @@ def compare_derivatives(
 
     def derivatives(scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         both, units = np.empty((2, *scores.shape)), np.empty((len(scores), 2))
-        ask_derivatives(loss, y, scores, _NO_WEIGHT, (both[0], both[1]), units)
+        rows = rows_of_one_machine(scores.shape[1])
+        ask_derivatives(loss, y, scores, _NO_WEIGHT, (both[0], both[1]), units, rows)
         both *= units.T[:, :, np.newaxis]
         return both[0], both[1]
 

@@ -13,7 +13,7 @@ import numpy as np
 from scipy.special import expit
 
 from sklboost.engine.compiling import address_of, inlined, is_compiled_by_user, kernel
-from sklboost.engine.parallel import ThreadTeam, share
+from sklboost.engine.parallel import ThreadTeam
 from sklboost.objectives.blocks import (
     BLOCK_ROWS,
     LOSS_TYPES,
@@ -477,40 +477,20 @@ def targets_of(y: np.ndarray) -> TargetArrays:
 
 
 @kernel
-def fill_gradients(team, loss, targets, raw_score, gradient, hessian):
-    """Fill gradient and hessian, float32, of this member's share of the rows."""
-    start, stop = share(team, raw_score.shape[1])
-    y, scratch = targets.values, loss.scratch[team.rank]
-    is_short = y.shape[1] < raw_score.shape[1]
-    n_at_once = BLOCK_ROWS if is_short else max(stop - start, 1)
-    for begin in range(start, stop, n_at_once):
-        end, first = min(begin + n_at_once, stop), 0
-        if is_short:
-            # the third row of the scratch; blocks use the others
-            y, first = scratch[2:], begin
-            write_short(targets, begin, y[0, : end - begin])
-        rows = (np.int64(begin), np.int64(end), np.int64(first))
-        parameters = loss.parameters
-        fault = call_loss(loss.address, rows, y, raw_score, parameters, gradient, hessian, scratch)
-        if fault != NO_FAULT and loss.faults[team.rank] == NO_FAULT:
-            loss.faults[team.rank] = fault
-
-
-@kernel
-def write_short(targets, first, values):
-    """Fill `values`, float64, with the short targets of as many rows, from `first` on."""
-    if len(targets.codes) > 0:
-        for row in range(len(values)):
-            values[row] = targets.codes[first + row]
-    else:
-        for row in range(len(values)):
-            values[row] = targets.singles[first + row]
-
-
-@kernel
-def has_fault(loss):
-    """Whether a member found derivatives that no tree can be grown on."""
-    n_faults = 0
-    for member in range(len(loss.faults)):
-        n_faults += loss.faults[member] != NO_FAULT
-    return n_faults > 0
+def fill_gradients(team, loss, targets, raw_score, gradient, hessian, rows):
+    """Fill gradient and hessian, float32, of rows ``[start, stop)``, at most 256."""
+    y, scratch, first = targets.values, loss.scratch[team.rank], np.int64(0)
+    if y.shape[1] < raw_score.shape[1]:
+        # the third row of the scratch; blocks use the others
+        y, first = scratch[2:], np.int64(rows[0])
+        # short targets: one of the two is empty
+        codes = targets.codes[rows[0] : rows[1]]
+        singles, values = targets.singles[rows[0] : rows[1]], y[0]
+        for row in range(len(codes)):
+            values[row] = codes[row]
+        for row in range(len(singles)):
+            values[row] = singles[row]
+    of_y, parameters = (np.int64(rows[0]), np.int64(rows[1]), first), loss.parameters
+    fault = call_loss(loss.address, of_y, y, raw_score, parameters, gradient, hessian, scratch)
+    if fault != NO_FAULT and loss.faults[team.rank] == NO_FAULT:
+        loss.faults[team.rank] = fault

@@ -43,7 +43,7 @@ from sklboost.objectives.losses.squared_error import SquaredError
 from sklboost.objectives.metric import Function, Metric, as_rows, mean_metric
 
 if TYPE_CHECKING:
-    from sklboost.objectives.losses.distributions.base import DistributionLoss
+    from sklboost.objectives.losses.distributions import DistributionLoss
 
 # make(size, parameters): `size` is the number of targets, or for more than two classes of classes;
 # `parameters` are the estimator's, by name.
@@ -101,6 +101,12 @@ def _aft(_: int, parameters: Mapping[str, Any]) -> Loss:
     return AcceleratedFailureTime(distribution, float(scale[0]))
 
 
+def _yeti(_: int, parameters: Mapping[str, Any]) -> Loss:
+    from sklboost.objectives.losses.yeti import YetiRank
+
+    return YetiRank(ranking.settings_of(parameters))
+
+
 # The first of each task is its default.
 OBJECTIVES: dict[str, tuple[ObjectiveEntry, ...]] = {
     "regression": (
@@ -146,6 +152,7 @@ OBJECTIVES: dict[str, tuple[ObjectiveEntry, ...]] = {
         _of_queries(ranking.LambdaRankPrecision),
         _of_queries(ranking.RankNet, "ranknet"),
         _of_queries(ranking.CrossEntropyNDCG, "rank_xendcg", "xendcg", "xe_ndcg"),
+        ObjectiveEntry("rank:yeti", _yeti, ("yetirank", "YetiRank")),
     ),
     "survival": (
         ObjectiveEntry("survival:cox", _cox, ("cox", "coxph")),
@@ -496,6 +503,9 @@ def default_metric(
     name = entry.name
     if task == "ranking":  # of as many documents as pairs begin with
         settings = ranking.settings_of(parameters)
+        if objective == "rank:yeti":  # "classic" has no metric of its own
+            entry = named(entries, settings.yeti_mode) or entry
+        name = entry.name
         name = f"{name}@{settings.n_pairs}" if settings.takes_top else name
     elif name == "tweedie-nloglik":  # under the name that XGBoost gives it
         name = f"{name}@{_VARIANCE_POWER.values(name, parameters)[0]:g}"
@@ -610,7 +620,7 @@ def _remedy(
     """Say where an unknown name comes from, or which name it may be a misspelling of."""
     first_word = re.split("[:@_-]", name.lower())[0]
     if {name.lower(), first_word} & set(_RANKING.split()):
-        return "is for rankings, but not among those of XGBRankerLite."
+        return "is for rankings, but XGBRankerLite does not have it."
     if "survivalaft" in (name.lower(), first_word):  # CatBoost's
         return "is for survival times with other distributions, which sklboost does not have."
     aliases = (alias for entry in entries for alias in entry.aliases)

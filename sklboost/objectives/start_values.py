@@ -19,6 +19,7 @@ Change = Callable[[np.ndarray], np.ndarray]
 # Values that are added up at a time: what is computed on the way takes little memory.
 _SUMMED_AT_ONCE = 2**16
 NO_WEIGHT = np.empty(0)
+_CLASSES = (0.0, 1.0)
 _MOST_STEPS = 200
 # Of a raw score, relative to its size or to 1.
 _TOLERANCE = 1e-12
@@ -92,6 +93,10 @@ def known_means(y: np.ndarray, weight: np.ndarray, change: Change = np.asarray) 
         if np.isnan(target.min(initial=np.inf)):
             is_known = ~np.isnan(target)
             values, weights = target[is_known], weight[is_known] if len(weight) else weight
+        if len(weights) == 0 and len(values) > 0 and values[0] in _CLASSES:
+            counts = np.array([float(np.count_nonzero(values == class_)) for class_ in _CLASSES])
+            if counts.sum() == len(values):  # classes, which are sooner counted than added up
+                values, weights = np.array(_CLASSES), counts
         means.append(weighted_mean(values, weights, change))
     return np.array(means)
 

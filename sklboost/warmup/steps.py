@@ -14,10 +14,10 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from sklboost.data.binned_matrix import BinnedMatrix
+from sklboost.data.cuts import weigh_distinct
 from sklboost.data.features import training_bins
 from sklboost.distributed.exchange import add_cells, pack_cells
-from sklboost.engine.parallel import ThreadTeam, assemble
-from sklboost.engine.sorting import sort_floats
+from sklboost.engine.parallel import ThreadTeam, assemble, state_size, tell_helpers
 from sklboost.engine.structs import TreeParams
 from sklboost.estimators.classifier import XGBClassifierLite
 from sklboost.estimators.fit.check_loss import check_loss
@@ -60,6 +60,8 @@ def steps() -> Iterator[tuple[str, Callable[[], object]]]:
     yield "three classes", lambda: _classify(X, 3)
     linear: dict[str, Any] = dict(linear_tree=True, subsample=0.5)
     yield "linear leaves", lambda: _fit_and_predict(X, one, **linear)
+    symmetric: dict[str, Any] = dict(grow_policy="symmetric", colsample_bylevel=0.5)
+    yield "symmetric trees", lambda: _fit_and_predict(X, one, **symmetric)
     yield "SHAP values", lambda: _explain(X)
     yield "SHAP values, categories", lambda: _explain(X, categorical_features=[0])
     yield "derivations", lambda: _derive(X)
@@ -76,7 +78,7 @@ def steps() -> Iterator[tuple[str, Callable[[], object]]]:
     yield "rows held out, sparse features", lambda: _hold_out(csr_array(X))
     yield "bin_features", lambda: _fit_and_predict(bin_features(X, one), one)
     yield "more than 200,000 rows", lambda: _fit_and_predict(many, one)
-    yield "values in order", lambda: [sort_floats(many[:, 0].astype(t)) for t in _FLOATS]
+    yield "few values", lambda: [weigh_distinct(many.astype(t), 0, np.empty(0)) for t in _FLOATS]
     yield "more than 256 bins", lambda: _fit_and_predict(X, two)
     yield "more than 256 bins, float32 features", lambda: _fit_and_predict(X_single, two)
     yield "more than 256 bins, bin_features", lambda: _fit_and_predict(bin_features(X, two), two)
@@ -153,6 +155,9 @@ def _compile_metrics() -> None:
 def _assemble_team() -> None:
     with ThreadTeam(2) as team:
         team.run(assemble)
+    # only calls of machine code are told of in cells
+    state, words = np.zeros(state_size(2), dtype=np.int64), np.zeros((2, 2), dtype=np.int64)
+    tell_helpers(state, words, np.zeros(2, dtype=np.int64))
 
 
 def _fit_and_predict(
@@ -190,7 +195,7 @@ def _add_up_spreads(X: np.ndarray) -> None:
     smallest = {name: kind(1) for name, kind in get_type_hints(TreeParams).items()}
     workspace = allocate_workspace(matrix, TreeParams(**smallest), 1, 1)
     gradient, hessian = np.zeros((2, 1, len(X)), dtype=np.float32)
-    derivatives = weigh(gradient, hessian, np.empty(0))
+    derivatives = weigh(gradient, hessian, np.empty(0), 1)
     sums = np.empty((0, 1, 2), dtype=np.int64)
     sum_spreads(derivatives, workspace, sums)
     keep_spreads(derivatives, workspace, sums)

@@ -8,8 +8,10 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
+from sklboost.engine import backend
 from sklboost.engine.backend import BACKEND, Backend, Library, LibraryError, LibraryKernel
 from sklboost.engine.compiling import address_of, by_address, inlined, kernel, late, made_kernel
+from sklboost.engine.parallel import Team, ThreadTeam, assemble, barrier, state_size
 from sklboost.engine.structs import records
 from tests.conftest import ROOT, run_python
 
@@ -122,7 +124,18 @@ def count_by(address, values):
     return call(address, values)
 
 
-KERNELS = [polynomial, fill_values, total_of, place_of, other_bits, minus_one, count_by]
+@kernel
+def add_ranks(team, items, totals):
+    """Add up the ranks of the team, each member for itself, in which all have met."""
+    if not assemble(team):
+        return
+    items.counts[team.rank, 0] = team.rank
+    barrier(team)
+    for rank in range(team.size):
+        totals[team.rank] += items.counts[rank, 0]
+
+
+KERNELS = [polynomial, fill_values, total_of, place_of, other_bits, minus_one, count_by, add_ranks]
 
 
 def calls():
@@ -147,6 +160,7 @@ def calls():
         "other_bits": (np.uint64(1),),
         "minus_one": (values,),
         "count_by": (0, values),
+        "add_ranks": (Team(0, 1, np.zeros(state_size(1), np.int64)), task, np.zeros(1)),
     }
 
 
@@ -242,6 +256,28 @@ def test_a_packed_function_says_that_the_kernel_raised(folder):
         place(np.zeros(3), 1.0)
 
 
+@pytest.mark.parametrize("size", [2, 5])
+def test_a_team_packs_the_arguments_of_a_call_once_and_helpers_begin_without_python(
+    folder, size, monkeypatch
+):
+    add = LibraryKernel(add_ranks.py_func, library_at(None, folder), not_in_the_library)
+    _, task, _ = calls()["add_ranks"]
+    totals, packed, pack = np.zeros(size), [], backend.pack
+
+    def noted_pack(arguments):
+        packed.append(len(arguments))
+        return pack(arguments)
+
+    monkeypatch.setattr(backend, "pack", noted_pack)
+    with ThreadTeam(size) as team:
+        for n_calls in range(1, 11):
+            team.run(add, task, totals)
+            assert list(totals) == [n_calls * sum(range(size))] * size
+        n_served = team._n_served
+    assert packed == 10 * [3, *[1] * size]  # all for member 0, then the team of each
+    assert n_served >= 8 * (size - 1)  # helpers may be late for the first
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="asks a tool of Linux")
 @pytest.mark.parametrize("level", LEVELS)
 def test_a_library_shows_two_names_and_asks_only_the_c_library(folder, level):
@@ -255,7 +291,7 @@ def test_a_library_shows_two_names_and_asks_only_the_c_library(folder, level):
     shown = {name for name, kind in kinds.items() if kind not in "Uw"}
     asked = {name.partition("@")[0] for name, kind in kinds.items() if kind in "Uw"}
     assert shown == {"sklboost_functions", "sklboost_processor"}
-    assert asked <= {"memcpy", "memset", "memmove"}
+    assert asked <= {"memcpy", "memset", "memmove", "sched_yield"}
 
 
 def test_a_library_names_no_file_of_the_machine_it_was_made_on(folder):

@@ -71,7 +71,7 @@ def test_another_folder_at_the_same_place_is_refused(tmp_path):
     for file in tmp_path.iterdir():
         file.unlink()
     write(tmp_path)
-    with pytest.raises(ValueError, match="are not those of this copy any more"):
+    with pytest.raises(ValueError, match="was written anew and has other bins than this copy"):
         reopen_folder(tmp_path, token)
 
 

@@ -4,9 +4,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from sklboost.data import cuts as cuts_module
 from sklboost.data import raw_values as row_arrays
-from sklboost.data.cuts import FeatureCuts, find_cuts, sample_rows
+from sklboost.data.cuts import find_cuts, sample_rows
 from sklboost.engine.parallel import ThreadTeam
-from tests.data.test_feature_cuts import NO_WEIGHT, assert_same_cuts, cut
+from tests.data.test_feature_cuts import NO_WEIGHT, FeatureCuts, assert_same_cuts, cut
 from tests.data.test_shared_bins import table_of
 from tests.test_hashing import plain_mix
 
@@ -47,6 +47,30 @@ def of_feature(cuts, feature):
     within = slice(cuts.starts[feature], cuts.starts[feature + 1])
     values = slice(within.start + feature, within.stop + feature + 1)
     return FeatureCuts(cuts.cuts[within], cuts.lower[values], cuts.upper[values])
+
+
+class RecordingTeam(ThreadTeam):
+    """Keeps what it ran."""
+
+    def __init__(self, n_threads):
+        super().__init__(n_threads)
+        self.ran = []
+
+    def run(self, function, *arguments):
+        self.ran.append(function)
+        super().run(function, *arguments)
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("n_looked_at", [400, 100])
+@pytest.mark.parametrize("is_weighted", [False, True])
+def test_all_features_are_cut_in_one_call(n_looked_at, is_weighted, monkeypatch):
+    """Members that run Python would wait for one another; here they run two kernels, in all."""
+    X = np.random.default_rng(0).normal(size=(400, 30))
+    monkeypatch.setattr(cuts_module, "rows_to_look_at", lambda n: np.arange(n_looked_at))
+    with RecordingTeam(2) as team:
+        find_cuts(team, X, np.ones(400) if is_weighted else NO_WEIGHT, 20)
+    assert team.ran == [cuts_module.look_at, cuts_module.cut_features]
 
 
 # --- the sample ----------------------------------------------------------------------------------

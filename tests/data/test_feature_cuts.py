@@ -1,19 +1,30 @@
 import math
+from typing import NamedTuple
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from sklboost.data.cuts import cut_feature, exact_weights, midpoint
+from sklboost.data.cuts import cut_all, exact_weights, midpoint, whole_columns
+from sklboost.engine.parallel import ThreadTeam
 
 NO_WEIGHT = np.empty(0)
 inf, nan = math.inf, math.nan
 
 
+class FeatureCuts(NamedTuple):
+    cuts: np.ndarray
+    lower: np.ndarray
+    upper: np.ndarray
+
+
 def cut(values, max_bin=256, weight=NO_WEIGHT, dtype=float):
     values = np.asarray(values, dtype=dtype)
-    missing = bool(np.isnan(values).any())
-    return cut_feature(values, np.asarray(weight, dtype=float), 0.0, max_bin, missing)
+    has_missing = np.array([np.isnan(values).any()], dtype=np.int64)
+    stored = whole_columns(values[np.newaxis], np.asarray(weight, dtype=float))
+    with ThreadTeam(1) as team:
+        cuts = cut_all(team, stored, None, has_missing, np.zeros(1, dtype=np.int64), max_bin)
+    return FeatureCuts(cuts.cuts, cuts.lower, cuts.upper)
 
 
 def assert_same_cuts(one, other):

@@ -157,6 +157,7 @@ def test_errors(regressor):
         plot_importance(validation(), importance_type="gain")
     with pytest.raises(ValueError, match=r"^max_num_features=0: it must be None or an integer >= "):
         plot_importance(regressor, max_num_features=0)
+    assert plot_importance(regressor, xlim=np.array([0, 9])).get_xlim() == (0, 9)
     for name in ("xlim", "ylim"):
         with pytest.raises(ValueError, match=f"^{name}=3: it must be None or a pair of numbers"):
             plot_importance(regressor, **{name: 3})

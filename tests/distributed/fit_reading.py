@@ -6,9 +6,8 @@ from numpy.testing import assert_array_equal
 from sklboost.data.features import training_bins
 from sklboost.distributed.features import ClusterBins, assemble
 from sklboost.engine.parallel import ThreadTeam
-from sklboost.estimators.input.arguments import FitArguments
 from sklboost.estimators.input.features import feature_settings
-from sklboost.estimators.input.rows import training_rows
+from sklboost.estimators.input.rows import FitArguments, training_rows
 from sklboost.estimators.input.targets import RegressionTargets
 from sklboost.estimators.parameters.boosters import Parameters
 

@@ -58,6 +58,7 @@ class ThreadGroup:
                 results[rank] = do(rank)
             except BaseException as error:
                 errors.append(error)
+                self._peers[rank].stop()  # or others would wait for it
 
         threads = [threading.Thread(target=run, args=(rank,)) for rank in range(size)]
         for thread in threads:

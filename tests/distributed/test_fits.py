@@ -1,6 +1,7 @@
 """Estimators that are fitted on the workers of a cluster are those of one process, bit for bit."""
 
 import pickle
+import tracemalloc
 
 import dask.array as da
 import dask.dataframe as dd
@@ -15,7 +16,9 @@ from sklboost import (
     XGBClassifierLite,
     XGBRankerLite,
     XGBRegressorLite,
+    XGBSurvivalLite,
 )
+from sklboost.distributed.worker_group import WorkerGroup
 from tests.distributed.machines import assert_same_model
 
 N_ROWS = 13_000  # four blocks, the last one shorter
@@ -64,6 +67,12 @@ MODELS = {
     ),
     "two classes": XGBClassifierLite(
         n_estimators=4, class_weight="balanced", calibrated_prior=True
+    ),
+    "rounds that are dropped": XGBRegressorLite(
+        n_estimators=6, booster="dart", rate_drop=0.5, random_state=0
+    ),
+    "quantiles": XGBRegressorLite(
+        n_estimators=3, objective="reg:quantileerror", quantile_alpha=[0.1, 0.5]
     ),
 }
 
@@ -127,6 +136,59 @@ def test_margins(cluster):
     assert_same_model(one, other)
 
 
+def test_raw_scores_that_all_rows_begin_with_are_not_sent(cluster, monkeypatch):
+    sent, begun = [], WorkerGroup.start
+
+    def start(group, make, arguments):
+        for _, _, arrays, *_ in arguments.values():
+            sent.append([array.nbytes for array in arrays])
+        begun(group, make, arguments)
+
+    monkeypatch.setattr(WorkerGroup, "start", start)
+    y = (np.arange(N_ROWS) % 7).astype(np.int64)
+    one = XGBClassifierLite(n_estimators=1).fit(X, y)
+    other = XGBClassifierLite(n_estimators=1).fit(chunked(X), chunked(y))
+    assert_same_model(one, other)
+    targets, weights, sample_weights, raw_scores = zip(*sent, strict=True)
+    assert sum(targets) == N_ROWS  # a byte for each
+    assert set(weights) == set(sample_weights) == {0}
+    assert set(raw_scores) == {8 * 7}
+
+
+def test_one_weight_that_all_rows_have_in_common(cluster):
+    weight = np.broadcast_to(2.0, N_ROWS)
+    one = XGBRegressorLite(n_estimators=2, min_child_samples=5).fit(X, Y, sample_weight=weight)
+    other = clone(one).fit(chunked(X), Y, sample_weight=weight)
+    assert_same_model(one, other)
+
+
+def test_accelerated_failure_times(cluster):
+    rng = np.random.default_rng(0)
+    lower = np.exp(Y)
+    bounds = np.column_stack([lower, np.where(rng.random(N_ROWS) < 0.3, np.inf, lower)])
+    one = XGBSurvivalLite(objective="survival:aft", n_estimators=3).fit(X, bounds)
+    other = clone(one).fit(chunked(X), chunked(bounds))
+    assert_same_model(one, other)
+    np.testing.assert_array_equal(one.predict(X), other.predict(X))
+
+
+# targets, and weights, of 8 bytes a row each; classes of a byte; three times that at most
+@pytest.mark.slow
+@pytest.mark.parametrize(("is_weighted", "most"), [(True, 48), (False, 3)])
+def test_the_client_needs_no_more_memory_for_a_row_than_is_said(processes, is_weighted, most):
+    estimator = XGBRegressorLite if is_weighted else XGBClassifierLite
+    model, peaks = estimator(n_estimators=1, max_depth=2), []
+    with processes.as_current():
+        for n_rows in (200_000, 200_000, 800_000):  # the first imports
+            rows = da.random.default_rng(0).random((n_rows, 2), chunks=(50_000, 2))
+            y = 2 * rows[:, 0] if is_weighted else (rows[:, 0] > 0.5).astype(np.int64)
+            tracemalloc.start()
+            model.fit(rows, y, sample_weight=rows[:, 1] if is_weighted else None)
+            peaks.append(tracemalloc.get_traced_memory()[1])
+            tracemalloc.stop()
+    assert peaks[2] - peaks[1] < most * 600_000 + 500_000
+
+
 class Rates(TrainingCallback):
     """Lowers the learning rate, and stops after four rounds."""
 
@@ -158,23 +220,65 @@ def test_a_fitted_estimator_has_nothing_of_the_cluster(cluster):
 
 class OfUser(Loss):
     def gradients(self, y, raw_score):
-        return raw_score - y, np.ones_like(y)
+        gradient = raw_score - y
+        gradient[y == Y[9_000]] = np.inf
+        return gradient, np.ones_like(y)
 
 
-REFUSED = {
-    "booster='dart'": XGBRegressorLite(booster="dart"),
-    "linear_tree=True": XGBRegressorLite(linear_tree=True),
-    "reg:absoluteerror": XGBRegressorLite(objective="reg:absoluteerror"),
-    "OfUser": XGBRegressorLite(objective=OfUser()),
-    "preset='auto'": XGBRegressorLite(preset="auto"),
-    "rank:ndcg": XGBRankerLite(),
+def of_all_rows(y_true, y_pred):
+    return y_pred - y_true.mean(), np.ones_like(y_true)
+
+
+def of_all_scores(y_true, y_pred):
+    return y_pred - y_true + (y_pred - y_pred.mean()), np.ones_like(y_true)
+
+
+def without_hessians(y_true, y_pred):
+    return y_pred - y_true, np.zeros_like(y_true)
+
+
+FAULTS = {
+    "OfUser: the gradient for row 9000 of X in round 0 is inf": OfUser(),
+    "without_hessians: all hessians are 0": without_hessians,
+    "of_all_rows: the gradient for row .* of X in round 0 .* of a worker": of_all_rows,
+    "of_all_scores: the gradient for row .* of X in round 1 .* of a worker": of_all_scores,
 }
 
 
+@pytest.mark.parametrize("message", FAULTS)
+def test_derivatives_that_no_tree_can_be_grown_on(cluster, message):
+    with pytest.raises(ValueError, match=message):
+        XGBRegressorLite(objective=FAULTS[message]).fit(chunked(X), chunked(Y))
+
+
+class NotOfRows(Loss):
+    can_repeat = False
+
+    def gradients(self, y, raw_score):
+        return raw_score - y.mean(), np.ones_like(y)
+
+
+REFUSED = {
+    "grow_policy='symmetric'": XGBRegressorLite(grow_policy="symmetric"),
+    "linear_tree=True": XGBRegressorLite(linear_tree=True),
+    "NotOfRows": XGBRegressorLite(objective=NotOfRows()),
+    "NotOfRows'": XGBClassifierLite(objective=NotOfRows()),
+    "preset='auto'": XGBRegressorLite(preset="auto"),
+    "rank:ndcg": XGBRankerLite(),
+    "rank:yeti": XGBRankerLite(objective="yetirank"),
+    "survival:cox": XGBSurvivalLite(),
+}
+
+
+def unreadable(block):
+    raise AssertionError("a partition was read")
+
+
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_needs_all_rows_in_one_place_is_refused_by_name(cluster, name):
-    queries = dict(qid=np.arange(N_ROWS) // 10) if name == "rank:ndcg" else {}
+def test_what_needs_all_rows_in_one_place_is_refused_before_any_is_read(cluster, name):
+    queries = dict(qid=np.arange(N_ROWS) // 10) if name.startswith("rank") else {}
+    unread = chunked(X).map_blocks(unreadable, dtype=X.dtype, meta=X[:0])
     with pytest.raises(
         ValueError, match=name + ".* does not go with Dask collections yet.*compute"
     ):
-        clone(REFUSED[name]).fit(chunked(X), (Y > 0).astype(int), **queries)
+        clone(REFUSED[name]).fit(unread, (Y > 0).astype(int), **queries)

@@ -5,9 +5,11 @@ import weakref
 
 import numpy as np
 import pytest
+from numba import njit
 from sklearn.base import clone
 
 from sklboost import (
+    Loss,
     TrainingCallback,
     XGBClassifierLite,
     XGBDistributionLite,
@@ -134,6 +136,89 @@ def test_categories(monkeypatch, weighted, strategy):
     assert_same_model(one, other)
     assert (one.model_.nodes.feature == 2).any()
     np.testing.assert_array_equal(one.predict_proba(X), other.predict_proba(X))
+
+
+RENEWED = {
+    "median": dict(objective="reg:absoluteerror", subsample=0.7),
+    "quantiles": dict(objective="reg:quantileerror", quantile_alpha=[0.1, 0.5, 0.9]),
+    "quantiles of vectors": dict(
+        objective="reg:quantileerror", quantile_alpha=[0.25, 0.75], **VECTORS
+    ),
+    "percentages": dict(objective="reg:mape"),
+    "many leaves": dict(objective="reg:absoluteerror", max_depth=0, max_leaves=300),
+}
+
+
+@pytest.mark.parametrize("n_machines", [2, 3, 5])
+@pytest.mark.parametrize("name", RENEWED)
+def test_leaves_that_are_quantiles_of_the_rows_of_all_machines(monkeypatch, name, n_machines):
+    X, y = make_rows()
+    y = y.round(2 if name == "median" else 6) + 50  # many residuals are equal
+    weight = None
+    if name in ("quantiles", "many leaves"):  # sums of such weights depend on their order
+        weight = np.random.default_rng(0).choice([0.1, 0.2, 0.3, 1e-9, 1e3], N_ROWS)
+    model = XGBRegressorLite(n_estimators=3, random_state=0, **RENEWED[name])
+    group = ThreadGroup(n_machines, 2 if n_machines == 2 else 1)
+    one, other, _ = fit_both(monkeypatch, model, X, y, group, sample_weight=weight)
+    assert_same_model(one, other)
+
+
+DROPPING = dict(
+    n_estimators=8, booster="dart", rate_drop=0.3, one_drop=True, random_state=0, max_depth=4
+)
+DROPPED = {
+    "regression": XGBRegressorLite(**DROPPING, keep_pruned=True, gamma=1.0),
+    "forests": XGBRegressorLite(**DROPPING, normalize_type="forest", num_parallel_tree=2),
+    "classes": XGBClassifierLite(**DROPPING, sample_type="weighted"),
+    "classes of vectors": XGBClassifierLite(**DROPPING, **VECTORS),
+    "median": XGBRegressorLite(**DROPPING, objective="reg:absoluteerror"),
+}
+
+
+@pytest.mark.parametrize("n_machines", [1, 2, 3, 5])
+@pytest.mark.parametrize("name", DROPPED)
+def test_rounds_are_dropped(monkeypatch, name, n_machines):
+    y = classes_of(Y, 3) if "classes" in name else Y
+    # calls: each round one, and two more where rounds are dropped, from the second round on
+    group = ThreadGroup(n_machines, lose_at=[4, 8, 12] if n_machines == 5 else [])
+    given = dict(categories=[1], X_val=X[:500], y_val=y[:500])
+    one, other, _ = fit_both(monkeypatch, DROPPED[name], X, y, group, **given)
+    assert_same_model(one, other)
+    assert one.evals_result_ == other.evals_result_
+    assert (len(group.names) < n_machines) == (n_machines == 5)
+
+
+@njit
+def row_function(y_true, y_pred):
+    difference = y_pred - y_true
+    return 1e-30 * difference * (2.0 if difference > 0 else 1.0), 2e-30
+
+
+def array_function(y_true, y_pred, sample_weight):
+    return sample_weight * 1e9 * (y_pred - y_true), 1e9 * sample_weight
+
+
+class LogLosses(Loss):
+    link = "log"
+
+    def gradients(self, y, raw_score):
+        return raw_score - np.log(y), np.ones_like(y)
+
+
+OF_USERS = {"rows": row_function, "arrays": array_function, "class": LogLosses()}
+
+
+@pytest.mark.parametrize("n_machines", [2, 3, 5])
+@pytest.mark.parametrize("name", OF_USERS)
+def test_losses_of_users(monkeypatch, name, n_machines):
+    model = XGBRegressorLite(
+        objective=OF_USERS[name], n_estimators=4, subsample=0.9, random_state=0
+    )
+    weight = np.random.default_rng(0).exponential(size=N_ROWS)
+    group = ThreadGroup(n_machines, lose_at=[1])
+    one, other, rounds = fit_both(monkeypatch, model, X, Y + 20, group, sample_weight=weight)
+    assert_same_model(one, other)
+    assert "derivatives" in rounds.traffic
 
 
 def test_there_is_room_for_some_of_the_parallel_trees_of_a_round(monkeypatch):

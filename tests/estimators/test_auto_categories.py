@@ -224,6 +224,10 @@ def test_dates_with_a_time_zone_are_instants():
         ([*map(str, DAYS[1:]), "2024-02-30"], "column 'a': '2024-02-30' is no date, and nearly"),
         ([dt.date(2024, 1, 31)] * 119 + ["soon"], "column 'a': 'soon' is no date"),
         (
+            [dt.timedelta(days=200_000), pd.Timedelta("5ns")] * 60,
+            "column 'a': datetime.timedelta(days=200000) is too long to be counted in 'ns'",
+        ),
+        (
             [pd.Timestamp("2024-01-31"), pd.Timestamp("2024-01-31", tz="UTC")] * 60,
             "column 'a': Timestamp('2024-01-31 00:00:00') and others are dates with a time zone",
         ),
@@ -302,6 +306,9 @@ def test_durations_as_objects_are_those_of_the_dtype():
         assert_array_equal(model.predict(own), fitted(X).predict(X))
     with pytest.raises(ValueError, match=r"column 'a' held durations at fit, and datetime\.date"):
         model.predict(pd.DataFrame({"a": DAYS}))
+    mixed = [dt.timedelta(days=200_000), pd.Timedelta("5ns")]
+    with pytest.raises(ValueError, match=r"column 'a': .*days=200000.* is too long"):
+        model.predict(pd.DataFrame({"a": pd.Series(mixed, dtype=object)}))
     with pytest.raises(ValueError, match="column 'a' held durations at fit and holds text"):
         model.predict(pd.DataFrame({"a": CITIES}))
 

@@ -159,6 +159,16 @@ def test_callbacks_that_a_clone_is_given_are_no_copies(data):
         copied.fit(*data)
 
 
+@pytest.mark.filterwarnings("ignore:.* in callbacks is a copy")
+def test_replaced_callbacks_of_a_clone_are_in_no_file(data, tmp_path):
+    mine = Recorder()
+    mine.function = lambda: None  # which no pickle can hold
+    model = clone(small(callbacks=[mine, Checkpoint(tmp_path, interval=2)])).fit(*data)
+    (path,) = tmp_path.glob("*_2.joblib")
+    assert joblib.load(path)._copied == ()
+    assert pickle.loads(pickle.dumps(model.set_params(callbacks=None)))._copied == ()
+
+
 @pytest.mark.parametrize(
     "callbacks",
     [EarlyStopping(2), [EarlyStopping], [None], [print], ["early_stopping"], (c for c in ()), 3],

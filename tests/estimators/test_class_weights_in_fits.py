@@ -10,7 +10,7 @@ from sklearn.model_selection import KFold, cross_validate
 
 from sklboost import XGBClassifierLite
 from sklboost.estimators.fit.reading import read_task
-from sklboost.estimators.input.arguments import FitArguments
+from sklboost.estimators.input.rows import FitArguments
 from tests.small_models import small
 
 NAMES = np.array(["malignant", "benign"])

@@ -245,7 +245,9 @@ def test_link_start_and_check_of_a_subclass(caplog):
     assert np.corrcoef(model.predict(X), np.exp(X[:, 0]))[0, 1] > 0.9
     other = XGBRegressorLite(base_score=5.0, **settings).fit(X, y)
     assert_allclose(other.model_.base_score, [np.log(5.0)])
-    with pytest.raises(ValueError, match=r"^base_score=-1: .* objective='Poisson' are > 0"):
+    with pytest.raises(
+        ValueError, match=r"^base_score=-1: .* objective='Poisson' predicts numbers > 0"
+    ):
         XGBRegressorLite(base_score=-1.0, **settings).fit(X, y)
     with pytest.raises(ValueError, match="y must not be negative"):
         XGBRegressorLite(**settings).fit(X, -y)

@@ -8,7 +8,7 @@ from sklearn.metrics import log_loss, root_mean_squared_error
 from sklboost import LearningRateScheduler, TrainingCallback, XGBClassifierLite, XGBRegressorLite
 from sklboost.boosting.boosters import choose_rounds
 from sklboost.boosting.settings import Dropout
-from sklboost.estimators.input.arguments import seeds
+from sklboost.estimators.parameters.boosters import seeds
 from tests.reference import Settings, Tree, derivatives, start_score
 
 DROPPING = dict(booster="dart", rate_drop=0.3, one_drop=True, random_state=5)

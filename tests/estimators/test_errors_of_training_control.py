@@ -14,7 +14,7 @@ from sklboost import (
     XGBSurvivalLite,
     bin_features,
 )
-from sklboost.estimators.input.arguments import FitArguments
+from sklboost.estimators.input.rows import FitArguments
 
 pytestmark = pytest.mark.interpreted
 

@@ -4,8 +4,11 @@ import pytest
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression
 
-from sklboost import XGBClassifierLite, XGBRegressorLite
+from sklboost import Loss, XGBClassifierLite, XGBRegressorLite
+from sklboost.engine.backend import BACKEND, Backend
+from sklboost.estimators.predict import fitted_model as module
 from sklboost.estimators.predict.fitted_model import fitted_model, trained_model
+from tests.custom_losses import compiled
 from tests.small_models import small
 
 pytestmark = pytest.mark.interpreted
@@ -63,3 +66,38 @@ def test_errors():
         fitted_model(LinearRegression())
     with pytest.raises(NotFittedError):
         fitted_model(XGBRegressorLite())
+
+
+def test_each_thread_changes_a_share_of_the_raw_scores(monkeypatch):
+    fitted = fitted_model(small(XGBClassifierLite).fit(X, np.arange(12) % 3))
+    raw_score = np.random.default_rng(0).normal(size=(3, 1001))
+    expected, seen = fitted.predictions(raw_score), []
+
+    def transposed(part):
+        seen.append(part.shape[1])
+        return part.T.copy()
+
+    monkeypatch.setattr(module, "_CHANGED_PER_THREAD", 10)
+    monkeypatch.setattr(module, "n_threads_for", lambda *_: 3)
+    np.testing.assert_array_equal(fitted.change(raw_score, transposed), raw_score.T)
+    shares = [1001] if BACKEND is Backend.INTERPRETER else [333, 334, 334]
+    assert sorted(seen) == [1, *shares]
+    np.testing.assert_array_equal(fitted.predictions(raw_score), expected)
+    seen.clear()
+    fitted.change(raw_score[:1], transposed)  # a number for a number
+    assert seen == [1, 1001]
+
+
+def test_predictions_of_a_users_loss_are_made_in_one_call(monkeypatch):
+    class Centred(Loss):
+        link, n_outputs = "other", 2
+        row_derivatives = compiled(lambda y_true, raw_score: (raw_score - y_true, 1.0))
+
+        def predictions(self, raw_score):
+            return (raw_score.T - raw_score.mean(axis=1)).copy()
+
+    model = small(XGBRegressorLite, objective=Centred()).fit(X, np.eye(12)[:, :2])
+    expected = model.predict(X)
+    monkeypatch.setattr(module, "_CHANGED_PER_THREAD", 1)
+    monkeypatch.setattr(module, "n_threads_for", lambda *_: 3)
+    np.testing.assert_array_equal(model.predict(X), expected)

@@ -118,7 +118,7 @@ def test_ctrl_c_of_a_continued_fit(data):
     check_same_model(model, make().fit(X, y))
 
 
-@pytest.mark.parametrize("where", ["bin_rows", "start_of", "boost"])
+@pytest.mark.parametrize("where", ["bin_rows", "start_of", "make_training"])
 def test_ctrl_c_during_the_refit_leaves_the_first_training(data, where, monkeypatch):
     X, y = data
     parameters = dict(early_stopping_rounds=3, random_state=0)

@@ -18,8 +18,13 @@ from sklboost import (
     XGBRFRegressorLite,
 )
 from sklboost.estimators.parameters.boosters import ClassifierParameters
-from sklboost.estimators.parameters.foreign_names import ALIASES, OTHER_NAMES, WITHOUT_EFFECT
-from sklboost.estimators.parameters.names import UnknownParameterError, read_names
+from sklboost.estimators.parameters.names import (
+    ALIASES,
+    OTHER_NAMES,
+    WITHOUT_EFFECT,
+    UnknownParameterError,
+    read_names,
+)
 from sklboost.estimators.parameters.rules import names_of
 from tests.test_parameter_tables import COLUMNS, named, names_in, xgboost_names
 

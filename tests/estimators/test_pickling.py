@@ -88,6 +88,18 @@ def test_every_bit_of_a_model_comes_back(name, tmp_path):
     assert len(pickle.dumps(model.model_)) < 0.65 * as_it_is
 
 
+def test_a_training_that_a_callback_keeps_can_be_copied():
+    class Keeper(sklboost.TrainingCallback):
+        def after_training(self, training):
+            self.training = training
+
+    keeper = Keeper()
+    model = XGBRegressorLite(n_estimators=9, early_stopping_rounds=2, callbacks=[keeper])
+    model.fit(X, Y)
+    other = copy.deepcopy(keeper)
+    check_same_bits(other.training.snapshot().model_, keeper.training.snapshot().model_)
+
+
 def test_a_hundred_trees_take_less_than_in_xgboost():
     y = (CLASSES > 0) ^ (RANDOM.uniform(size=600) < 0.2)
     values = RANDOM.normal(size=(600, 10)) + y[:, np.newaxis] / 4

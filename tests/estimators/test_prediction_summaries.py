@@ -6,7 +6,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from sklboost import XGBClassifierLite, XGBRegressorLite
-from sklboost.inspection.derivation.derivation import Step
+from sklboost.inspection.derivation import Step
 from tests.estimators.test_explaining import CLASSES, MODELS, X, Y, make
 
 BINARY = Y > 4

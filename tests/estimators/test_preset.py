@@ -33,7 +33,7 @@ from sklboost import (
 from sklboost.estimators.fit import preset as trials
 from sklboost.estimators.fit.preset import Outcome, Trials, _steps
 from sklboost.estimators.fit.reading import Clock, read_task
-from sklboost.estimators.input.arguments import FitArguments
+from sklboost.estimators.input.rows import FitArguments
 
 ESTIMATORS = [XGBRegressorLite, XGBClassifierLite, XGBRFRegressorLite, XGBRFClassifierLite]
 # A fit of a few rounds; its trials are of as many as it takes.
@@ -412,7 +412,7 @@ def test_ctrl_c_in_a_trial_leaves_the_model_as_it_was(monkeypatch):
 
 def test_steps_grow_with_the_raw_scores_and_shrink_with_the_time():
     # 2 s in steps as large as those of the trials, 1 s to score them, and a reserve
-    outcome = Outcome("rmse", 1.0, 1.0, n_rounds=100, seconds=2.0, seconds_to_judge=1.0)
+    outcome = Outcome("rmse", 1.0, 1.0, n_rounds=100, share=1.0, seconds=2.0, seconds_to_judge=1.0)
     X, y = data_of(XGBRegressorLite)
 
     def steps(n_scores=1, max_time=None, **settings):
@@ -428,8 +428,9 @@ def test_steps_grow_with_the_raw_scores_and_shrink_with_the_time():
         assert why == "rmse is best after 100 rounds of learning rate 0.1"
         return n_rounds / 100
 
-    assert [finer(n) for n in (1, 50_000, 50_001, 500_000, 500_001)] == [4, 4, 2, 2, 1]
-    assert [finer(1, max_time) for max_time in (100.0, 8.0, 4.0)] == [4, 2, 1]
+    sizes = [1, 12_000, 12_001, 50_000, 50_001, 500_000, 500_001]
+    assert [finer(n) for n in sizes] == [8, 8, 4, 4, 2, 2, 1]
+    assert [finer(1, max_time) for max_time in (100.0, 8.0, 4.0)] == [8, 2, 1]
     # with larger steps there is the time for as long a way, but not with any
     assert finer(1, 2.0) == pytest.approx(0.6, abs=0.02)
     assert finer(1, 0.1) == pytest.approx(1 / 3, abs=0.02)
@@ -437,6 +438,13 @@ def test_steps_grow_with_the_raw_scores_and_shrink_with_the_time():
     assert finer(1, 8.0, early_stopping_rounds=5) == 1
     assert finer(1, 12.0, early_stopping_rounds=5) == 2
     assert finer(1, 12.0, early_stopping_rounds=5, refit=True) == 1
+    # a trial on 80 % of the rows needs 100 rounds, all of them 125; few rows cannot tell
+    for n_rows, n_rounds in [(999, 100), (1000, 125)]:
+        task = read_task(
+            XGBRegressorLite(), X[:1].repeat(n_rows, 0), y[:1].repeat(n_rows), FitArguments()
+        )
+        chosen = _steps(task._replace(free={"n_estimators"}), outcome._replace(share=0.8), 1)
+        assert chosen["n_estimators"].value == n_rounds
     # of 400 rounds there is time for 60
     ((rate, _),) = steps(1, 2.0, n_estimators=400)
     assert rate == pytest.approx(0.1 * 100 / 60, rel=0.01)
@@ -470,6 +478,7 @@ def test_a_loss_that_is_infinite_is_no_verdict():
     assert set(model.chosen_params_) == {"subsample", "random_state"}
 
 
+@pytest.mark.filterwarnings("ignore:no tree has a split:UserWarning")  # of one event
 def test_parts_that_cannot_be_trained_on_or_judged_are_left_out():
     settings = {**QUICK, **ONE_STAGE}
     rain, one_event = np.zeros(60), np.arange(60) == 7

@@ -28,7 +28,7 @@ from sklboost import (
     load_model,
 )
 
-OBJECTIVES = ("rank:ndcg", "rank:map", "rank:pairwise", "rank:xendcg")
+OBJECTIVES = ("rank:ndcg", "rank:map", "rank:pairwise", "rank:xendcg", "rank:yeti")
 
 
 def make_data(seed=0, n_queries=40, n_labels=4):
@@ -52,13 +52,22 @@ def ranker(**settings):
 def test_it_learns(objective):
     binary = objective == "rank:map"
     y, y_test = (Y > 1, Y_TEST > 1) if binary else (Y, Y_TEST)
-    model = ranker(objective=objective).fit(X, y, qid=QID)
+    # the hessians of all neighbours add up to less than one per query
+    regularisers = dict(min_child_weight=0.01, reg_lambda=0.1) if "yeti" in objective else {}
+    model = ranker(objective=objective, **regularisers).fit(X, y, qid=QID)
     assert model.score(X_TEST, y_test, qid=QID_TEST) > 0.88
     shuffled = np.random.default_rng(0).permutation(len(y_test))
     assert model.score(X_TEST[shuffled], y_test[shuffled], qid=QID_TEST[shuffled]) > 0.88
 
 
-@pytest.mark.parametrize("objective", ["rank:ndcg", "rank:xendcg"])
+def test_a_warning_if_there_is_no_split_since_a_query_counts_little():
+    words = r"cover of min_child_weight=1, but that of all rows is [\d.]+; lower min_child_weight"
+    few = QID < 6
+    with pytest.warns(UserWarning, match=words):
+        ranker(objective="rank:yeti").fit(X[few], Y[few], qid=QID[few])
+
+
+@pytest.mark.parametrize("objective", ["rank:ndcg", "rank:xendcg", "rank:yeti"])
 def test_queries_in_any_order_and_form(objective):
     """What decides is which rows belong together, and their order within a query."""
     expected = ranker(objective=objective).fit(X, Y, qid=QID).predict(X_TEST)
@@ -314,9 +323,12 @@ def test_errors_of_fit(change, words):
     [
         (dict(objective="reg:squarederror"), "is an objective for regression, not for rankings"),
         (dict(objective=lambda y, score: (score - y, y + 1.0)), "it must be None or a name: 'ra"),
-        (dict(objective="rank:mrr"), "is for rankings, but not among"),
+        (dict(objective="rank:mrr"), "is for rankings, but XGBRankerLite does not have it"),
         (dict(lambdarank_pair_method="all"), "it must be one of 'topk', 'mean'"),
         (dict(lambdarank_num_pair_per_sample=0), "it must be None or an integer >= 1"),
+        (dict(yeti_mode="dcg"), "it must be one of 'ndcg', 'map', 'mrr', 'classic'"),
+        (dict(yeti_permutations=0), "it must be an integer >= 1"),
+        (dict(yeti_decay=1.0), "it must be a number >= 0 and < 1"),
         (dict(lambdarank_bias_norm=-1), "it must be a finite number >= 0"),
         (dict(lambdarank_unbiased="yes"), "it must be True or False"),
         (dict(eval_metric="map"), "map of a relevance of"),

@@ -3,7 +3,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from sklboost import XGBRegressorLite
-from sklboost.estimators.input.arguments import seeds
+from sklboost.estimators.parameters.boosters import seeds
 
 pytestmark = pytest.mark.interpreted
 

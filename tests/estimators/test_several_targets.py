@@ -384,7 +384,9 @@ def test_other_numbers_of_scores_than_targets():
             small(XGBRegressorLite, base_score=given).fit(X, Y)
     with pytest.raises(ValueError, match="y has 1 target"):
         small(XGBRegressorLite, base_score=[1.0, 2.0]).fit(X, Y[:, 0])
-    with pytest.raises(ValueError, match="those of objective='reg:logistic' are between 0 and 1"):
+    with pytest.raises(
+        ValueError, match="objective='reg:logistic' predicts numbers between 0 and 1"
+    ):
         small(XGBRegressorLite, base_score=2.0, objective="reg:logistic").fit(X, Y > 0)
     with pytest.raises(ValueError, match=r"2 column.* 3 raw score"):
         small(XGBRegressorLite).fit(X, Y, base_margin=Y[:, :2])

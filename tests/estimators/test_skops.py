@@ -22,6 +22,8 @@ from sklboost import (
     XGBRegressorLite,
     XGBRFClassifierLite,
     XGBRFRegressorLite,
+    XGBSurvivalLite,
+    survival_targets,
 )
 from sklboost.estimators.saving import InconsistentVersionWarning
 from sklboost.files.documents import read_ubjson, write_ubjson
@@ -37,7 +39,7 @@ NAMES = [
 ]
 SAVED_FIT = "sklboost.estimators.saving.SavedFit"
 ESTIMATORS = (
-    XGBDistributionLite,
+    *(XGBDistributionLite, XGBSurvivalLite),
     *(XGBClassifierLite, XGBRankerLite, XGBRegressorLite, XGBRFClassifierLite, XGBRFRegressorLite),
 )
 
@@ -91,9 +93,11 @@ def test_every_kind_comes_back_with_the_same_bits(name):
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 def test_a_pipeline(estimator):
     X, y = data("numbers")
+    is_survival = estimator is XGBSurvivalLite
+    target = survival_targets(X[:, 0] > 0, np.exp(X[:, 1])) if is_survival else y["labels"]
     model = make_pipeline(StandardScaler(), estimator(n_estimators=3, random_state=0))
     queries = dict(xgbrankerlite__qid=np.arange(len(X)) // 20) if "Ranker" in str(model) else {}
-    model.fit(X, y["labels"], **queries)
+    model.fit(X, target, **queries)
     loaded = through_skops(model)
     for method in ("predict_proba", "predict") if hasattr(model, "predict_proba") else ("predict",):
         assert_array_equal(getattr(loaded, method)(X), getattr(model, method)(X))

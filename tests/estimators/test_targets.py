@@ -12,9 +12,9 @@ import pytest
 from scipy.sparse import csr_array
 
 from sklboost import XGBClassifierLite, XGBRegressorLite, bin_features, survival_targets
-from sklboost.estimators.input import classes as reading
-from sklboost.estimators.input.arguments import row_values
-from sklboost.estimators.input.classes import (
+from sklboost.estimators.input import targets as reading
+from sklboost.estimators.input.rows import row_values
+from sklboost.estimators.input.targets import (
     check_labels,
     distinct_labels,
     label_numbers,

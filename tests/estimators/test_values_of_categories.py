@@ -189,8 +189,28 @@ def test_times_of_a_category_come_without_its_dtype():
     model = XGBRegressorLite(n_estimators=3).fit(X, [1.0, 9.0, 5.0] * 20)
     for column in (days, days.astype("datetime64[s]"), days.astype("datetime64[ns]")):
         assert_array_equal(model.predict(pd.DataFrame({"day": column})), model.predict(X))
+    for objects in (days.tolist(), days.dt.to_pydatetime().tolist()):  # of pandas and of Python
+        column = pd.Series(objects, dtype=object)
+        assert_array_equal(model.predict(pd.DataFrame({"day": column})), model.predict(X))
+        of_objects = XGBRegressorLite(n_estimators=3, categorical_features=["day"])
+        of_objects.fit(pd.DataFrame({"day": column}), [1.0, 9.0, 5.0] * 20)
+        assert_array_equal(of_objects.predict(X), model.predict(X))
+    of_old = pd.DataFrame({"day": pd.Series([dt.datetime(1, 1, 1)], dtype=object)})
+    with pytest.warns(UserWarning, match=r"the first is datetime.datetime\(1, 1, 1"):
+        model.predict(of_old)  # not in reach of nanoseconds
     with pytest.raises(ValueError, match="'day' held categories at fit and holds numbers"):
         model.predict(pd.DataFrame({"day": range(3)}))
+
+
+def test_durations_of_a_category_come_as_objects():
+    lengths = pd.Series(pd.to_timedelta([1, 2, 3] * 20, "ns"))
+    X = pd.DataFrame({"length": lengths.astype("category")})
+    model = XGBRegressorLite(n_estimators=3).fit(X, [1.0, 9.0, 5.0] * 20)
+    column = pd.Series(lengths.tolist(), dtype=object)
+    assert_array_equal(model.predict(pd.DataFrame({"length": column})), model.predict(X))
+    rounded = pd.DataFrame({"length": pd.Series([dt.timedelta(0)], dtype=object)})
+    with pytest.warns(UserWarning, match="no row of the training has"):
+        model.predict(rounded)
 
 
 # --- wherever a model takes features

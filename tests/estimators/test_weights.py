@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_wine
 from sklearn.utils.class_weight import compute_class_weight
 
-from sklboost.estimators.input.classes import (
+from sklboost.estimators.input.targets import (
     ClassTargets,
     calibrate_prior,
     class_multipliers,

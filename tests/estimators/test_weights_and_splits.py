@@ -9,7 +9,7 @@ from sklearn.datasets import load_breast_cancer
 
 from sklboost import XGBClassifierLite, XGBRegressorLite
 from sklboost.estimators.fit.reading import read_task
-from sklboost.estimators.input.arguments import FitArguments
+from sklboost.estimators.input.rows import FitArguments
 
 N_ROWS = 600
 STOPPING = dict(n_estimators=300, early_stopping_rounds=10, random_state=0)

@@ -8,13 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sklboost import ModelFileError
-from sklboost.files.sections import DEEPEST, Section
+from sklboost.files.sections import DEEPEST, DocumentSection
 
 WRONG = [None, True, 1, 1.5, "a", [1], {"a": 1}, [True], [1, "a"], [[1]], np.array([1.0])]
 
 
 def section(value):
-    return Section(value, "file: here")
+    return DocumentSection(value, "file: here")
 
 
 def refused(problem):

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 
 from sklboost import ModelFileError
 from sklboost.files.documents import parse_document, write_json, write_ubjson
-from sklboost.files.sections import Section
+from sklboost.files.sections import DocumentSection
 from sklboost.files.values import NotStorableError, read_value, value_document
 
 
 def read(document):
-    return read_value(Section(document, "here"))
+    return read_value(DocumentSection(document, "here"))
 
 
 def check_round_trip(value):

@@ -11,7 +11,7 @@ import xgboost
 
 import sklboost
 from sklboost import ModelFileError, XGBClassifierLite, XGBRegressorLite, from_xgboost
-from sklboost.files.xgboost.reading import boundaries
+from sklboost.files.xgboost_reading import boundaries
 from tests.files.make_xgboost_models import rows
 from tests.files.test_xgboost_writing import (
     CLASS,

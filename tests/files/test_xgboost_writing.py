@@ -17,7 +17,7 @@ from sklboost import (
 from sklboost.estimators.files.foreign_models import model_info
 from sklboost.files.documents import write_json, write_ubjson
 from sklboost.files.sections import NotExpressibleError
-from sklboost.files.xgboost.writing import learner_document
+from sklboost.files.xgboost_writing import learner_document
 from sklboost.objectives.loss import Loss
 
 N_ROWS = 300

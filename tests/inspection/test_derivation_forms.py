@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from sklboost.inspection.derivation.derivation import (
+from sklboost.inspection.derivation import (
     Derivation,
     Section,
     Step,

@@ -1,5 +1,7 @@
 """Gradients and metrics of rankings in slow, plain Python, as the formulas are written."""
 
+import itertools
+
 import numpy as np
 
 
@@ -110,6 +112,46 @@ def cross_entropy(labels, scores, draws):
         term = probabilities * (parts.sum() - parts)
         gradient += term
     return gradient, probabilities * (1.0 - probabilities)
+
+
+def chances_of_orders(scores):
+    """All orders, each with its chance by the law of Plackett and Luce."""
+    powers = np.exp(scores - np.max(scores))
+    for order in itertools.permutations(range(len(scores))):
+        left = [powers[list(order[position:])].sum() for position in range(len(order))]
+        yield np.prod(powers[list(order)] / left), order
+
+
+def neighbours(mode, labels, scores, orders, top=32, decay=0.85):
+    """Mean gradients and hessians of the neighbours in orders, given with their chances."""
+    gradient, hessian = np.zeros(len(labels)), np.zeros(len(labels))
+    for chance, order in orders:
+        ranked = [labels[document] for document in order]
+        for rank in range(min(len(order) - 1, top)):
+            if ranked[rank] == ranked[rank + 1]:
+                continue
+            worth = worth_of_exchange(mode, ranked, rank, top, decay)
+            high, low = order[rank], order[rank + 1]
+            if labels[high] < labels[low]:
+                high, low = low, high
+            probability = 1.0 / (1.0 + np.exp(min(scores[low] - scores[high], 700.0)))
+            gradient[high] -= chance * worth * (1.0 - probability)
+            gradient[low] += chance * worth * (1.0 - probability)
+            for document in (high, low):
+                hessian[document] += chance * worth * 2.0 * probability * (1.0 - probability)
+    return gradient, hessian
+
+
+def worth_of_exchange(mode, ranked, rank, top, decay):
+    """What exchanging a document and the next one changes."""
+    if mode == "classic":
+        return abs(ranked[rank] - ranked[rank + 1]) * (1.0 - decay) * decay**rank
+    if mode in ("ndcg", "map"):
+        return change_of(f"rank:{mode}", ranked, rank, rank + 1, top, True)
+    exchanged = list(ranked)
+    exchanged[rank], exchanged[rank + 1] = ranked[rank + 1], ranked[rank]
+    places = -np.arange(len(ranked))
+    return abs(value_of(mode, ranked, places) - value_of(mode, exchanged, places))
 
 
 def value_of(metric, labels, scores, most=None, empty=1.0, is_exponential=True):

@@ -5,16 +5,26 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics import ndcg_score
 
+from sklboost.engine.backend import BACKEND, Backend
+from sklboost.engine.elementary import hash_key, mix_bits
 from sklboost.engine.parallel import ThreadTeam
 from sklboost.objectives.losses.ranking import settings_of
 from sklboost.objectives.registry import OBJECTIVES, default_metric, find_metric, find_objective
-from tests.objectives.rankings import cross_entropy, lambdas, ratios_of, value_of
+from tests.objectives.rankings import (
+    chances_of_orders,
+    cross_entropy,
+    lambdas,
+    neighbours,
+    ratios_of,
+    value_of,
+)
 
 pytestmark = pytest.mark.interpreted
 
 NO_WEIGHT = np.empty(0)
 NAMES = [own.name for own in OBJECTIVES["ranking"]]
-OF_PAIRS = [name for name in NAMES if name != "rank:xendcg"]
+OF_PAIRS = [name for name in NAMES if name not in {"rank:xendcg", "rank:yeti"}]
+MODES = ("ndcg", "map", "mrr", "classic")
 SIZES = (1, 2, 3, 9, 40, 300)
 
 
@@ -158,6 +168,45 @@ def test_cross_entropy():
     assert gradient[rows_of_queries[0]] == 0.0  # a document alone
 
 
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("top", [32, 2])
+def test_drawn_neighbours_are_on_average_those_of_all_orders(mode, top):
+    """Plackett and Luce's law, and what exchanging two neighbours changes, worked out in full."""
+    y, scores = make_data(sizes=(1, 2, 3, 5), n_labels=2 if mode == "map" else 4)
+    n_orders = 4_000 if BACKEND is Backend.INTERPRETER else 400_000
+    loss = make(
+        "rank:yeti",
+        yeti_mode=mode,
+        yeti_permutations=n_orders,
+        yeti_decay=0.7,
+        lambdarank_num_pair_per_sample=top,
+    )
+    found = derivatives(loss, y, scores)
+    for rows in of_queries(y):
+        orders = chances_of_orders(scores[rows])
+        expected = neighbours(mode, y[0, rows], scores[rows], orders, top, 0.7)
+        # five standard errors of what is 1 at most
+        assert_allclose(found[0, rows], expected[0], atol=2.5 / n_orders**0.5)
+        assert_allclose(found[1, rows], np.maximum(expected[1], 1e-16), atol=2.5 / n_orders**0.5)
+
+
+@pytest.mark.parametrize("spread", [0.0, 1.0, 50.0])
+def test_the_first_places_of_drawn_orders(spread):
+    """Each order of a long list again, all of its documents sorted by their times."""
+    random = np.random.default_rng(0)
+    labels, scores = random.integers(0, 5, 300).astype(float), spread * random.normal(size=300)
+    y = np.array([labels, np.zeros(300)])
+    found = derivatives(make("rank:yeti", yeti_permutations=4), y, scores)
+    orders = []
+    for drawn in range(4):
+        key = hash_key(np.int64(hash_key(7, 0, -3)), np.int64(0), np.int64(drawn))
+        bits = np.array([float(mix_bits(np.uint64(place) ^ key)) for place in range(300)])
+        orders.append(np.argsort(-np.log((bits + 0.5) / 2.0**32) * np.exp(scores.max() - scores)))
+    expected = neighbours("ndcg", labels, scores, [(0.25, order) for order in orders])
+    assert_allclose(found[0], expected[0], rtol=1e-5, atol=1e-9)
+    assert_allclose(found[1], np.maximum(expected[1], 1e-16), rtol=1e-5, atol=1e-9)
+
+
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("method", ["topk", "mean"])
 def test_threads_and_the_order_of_queries_change_no_bit(name, method):
@@ -189,11 +238,15 @@ def test_labels_that_losses_are_not_defined_for():
         ("rank:pairwise", [0, -1, 2], r"y\[1\]=-1: objective='rank:pairwise' needs targets >= 0"),
         ("rank:map", [0, 1, 2], r"y\[2\]=2: objective='rank:map' needs relevances of 0 and 1"),
         ("rank:xendcg", [0, 1, 40], r"y\[2\]=40: objective='rank:xendcg' needs whole numbers"),
+        ("rank:yeti", [0, 1, 40], r"y\[2\]=40: objective='rank:yeti' needs whole numbers"),
     ]:
         with pytest.raises(ValueError, match=words):
             make(name).check_targets(np.column_stack([labels, queries]), "y")
     make("rank:ndcg", ndcg_exp_gain=False).check_targets(np.array([[40.5, 0.0]]), "y")
     make("rank:pairwise").check_targets(np.array([[40.5, 0.0]]), "y")
+    make("rank:yeti", yeti_mode="classic").check_targets(np.array([[40.5, 0.0]]), "y")
+    with pytest.raises(ValueError, match=r"y\[0\]=2: yeti_mode='map' needs relevances of 0 and 1"):
+        make("rank:yeti", yeti_mode="map").check_targets(np.array([[2.0, 0.0]]), "y")
 
 
 def test_defaults():
@@ -204,6 +257,8 @@ def test_defaults():
         ("rank:pairwise", dict(lambdarank_num_pair_per_sample=5), "ndcg@5"),
         ("rank:map", {}, "map@32"),
         ("rank:map", dict(lambdarank_pair_method="mean"), "map"),
+        ("rank:yeti", dict(yeti_mode="mrr"), "mrr@32"),
+        ("rank:yeti", dict(yeti_mode="classic"), "ndcg@32"),
     ]:
         assert default_metric("ranking", name, parameters).name == expected
 

@@ -192,6 +192,15 @@ def test_the_order_does_not_change_a_sum(n_values):
 
 
 @pytest.mark.interpreted
+@pytest.mark.parametrize("others", [[], [np.nan], [0.25], [0.0, np.nan, 0.5]])
+def test_classes_are_counted_with_the_bits_of_their_sum(others):
+    y = np.append((random.random(1000) < 0.3).astype(float), others)[np.newaxis]
+    weight = np.ones(y.shape[1])
+    for loss in (LogLoss(1), SquaredError(1)):
+        assert loss.start(y, NO_WEIGHT) == loss.start(y, weight)
+
+
+@pytest.mark.interpreted
 def test_weighted_mean():
     values = np.array([1.0, 2.0, 6.0])
     assert weighted_mean(values, NO_WEIGHT) == 3.0

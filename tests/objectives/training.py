@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from sklboost.engine.parallel import ThreadTeam
+from sklboost.engine.parallel import ThreadTeam, share
+from sklboost.objectives.blocks import BLOCK_ROWS
 from sklboost.objectives.loss import (
     compile_loss,
     fill_gradients,
@@ -16,5 +17,12 @@ def derivatives_in_training(loss, y, raw_score, n_threads=1):
     with ThreadTeam(n_threads) as team:
         compiled = compile_loss(loss, team.size)
         targets = targets_of(y[np.newaxis])
-        team.run(fill_gradients, compiled, targets, raw_score, gradient, hessian)
+
+        def fill(team):
+            start, stop = share(team, raw_score.shape[1])
+            for begin in range(start, stop, BLOCK_ROWS):
+                rows = (begin, min(begin + BLOCK_ROWS, stop))
+                fill_gradients(team, compiled, targets, raw_score, gradient, hessian, rows)
+
+        team.run(fill)
     return gradient, hessian

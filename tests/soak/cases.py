@@ -252,7 +252,7 @@ PARAMETERS: dict[str, Callable[[Random, int], Any]] = {
     "focal_gamma": _one_of(0.0, 0.5, 5.0),
     "max_depth": _one_of(0, 1, 2, 3, 12),
     "max_leaves": _one_of(2, 3, 8, 100, 10**6),
-    "grow_policy": _one_of("lossguide"),
+    "grow_policy": _one_of("lossguide", "symmetric"),
     "max_bin": _one_of(2, 3, 16, 1000, 65535),
     "reg_lambda": _one_of(0.0, 1e-300, 10.0, 1e300),
     "reg_alpha": _one_of(0.1, 1e3),
@@ -309,6 +309,9 @@ PARAMETERS: dict[str, Callable[[Random, int], Any]] = {
     "lambdarank_unbiased": _one_of(True),
     "lambdarank_bias_norm": _one_of(0.0, 2.0),
     "ndcg_exp_gain": _one_of(False),
+    "yeti_mode": _one_of("classic", "mrr"),
+    "yeti_permutations": _one_of(1),
+    "yeti_decay": _one_of(0.0, 0.5),
 }
 # Not drawn: what is printed. `n_estimators` and `objective` are drawn with the case.
 NOT_DRAWN = {"verbose", "n_estimators", "objective"}

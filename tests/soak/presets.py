@@ -86,7 +86,7 @@ def _draw_distribution(random: Random, X: np.ndarray) -> tuple[Any, ...]:
 def _draw_relevances(random: Random, X: np.ndarray) -> tuple[Any, ...]:
     y = np.where(_seldom(random, len(X)), 1.0, 0.0)
     qid = random.integers(0, random.choice([1, 2, 9]), len(X))
-    objective = ["rank:ndcg", "rank:map", "rank:pairwise", "rank:xendcg"][random.integers(4)]
+    objective = ["rank:ndcg", "rank:map", "rank:pairwise", "rank:yeti"][random.integers(4)]
     return XGBRankerLite, {"objective": objective}, y, {"qid": qid}
 
 

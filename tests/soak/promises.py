@@ -324,7 +324,7 @@ def margins_are_models_before(case: Case, model: Any, told: np.ndarray, number: 
     name = model._fitted.loss.name
     is_large = len(case.y) > FEW_ROWS or model.model_.n_outputs > 1
     # a shift is no tree; and draws depend on the number of the round
-    is_unpromised = "calibrated_prior" in case.parameters or name == "rank:xendcg"
+    is_unpromised = "calibrated_prior" in case.parameters or name in {"rank:xendcg", "rank:yeti"}
     if is_large or is_unpromised or isinstance(model, FORESTS) or "base_margin" in case.arguments:
         return
     parameters = _without(case.parameters, UNPROMISED_OF_MARGINS) | {"n_estimators": 3}

@@ -13,11 +13,17 @@ from sklboost.engine.model import (
     OUTPUT_DTYPE,
     Trees,
 )
-from sklboost.engine.parallel import ThreadTeam, barrier, reset_tasks
+from sklboost.engine.parallel import (
+    ThreadTeam,
+    barrier,
+    begin_step,
+    end_step,
+    reset_tasks,
+    share,
+)
 from sklboost.engine.structs import PARAMS_DTYPE, records
 from sklboost.tree.core.frontier import ROOT, plan_builds, split_next_nodes, start_tree, weigh_leaf
 from sklboost.tree.core.growing import (
-    Scores,
     TreeInputs,
     TreeKeys,
     finish_tree,
@@ -25,9 +31,11 @@ from sklboost.tree.core.growing import (
     sum_root,
 )
 from sklboost.tree.core.histogram import build_histograms
-from sklboost.tree.core.partition import own_all_rows, route_rows
-from sklboost.tree.core.quantization import quantize, weigh
-from sklboost.tree.core.splitting import SplitInputs, find_splits
+from sklboost.tree.core.machines import PIECE_ROWS
+from sklboost.tree.core.partition import add_values, own_all_rows, route_rows, rows_of_blocks
+from sklboost.tree.core.pruning import close_gaps
+from sklboost.tree.core.quantization import add_up, quantize, weigh
+from sklboost.tree.core.splitting import SplitInputs, choose_splits, find_splits
 from sklboost.tree.core.workspace import (
     COUNTS_DTYPE,
     GROWING_OUTPUT_DTYPE,
@@ -56,6 +64,7 @@ GROWTH = {
     "lossguide": dict(grow_policy="lossguide", max_depth=4),
     "lossguide, 9 leaves": dict(grow_policy="lossguide", max_depth=0, max_leaves=9),
     "lossguide, no limit": dict(grow_policy="lossguide", max_depth=0),
+    "symmetric": dict(grow_policy="symmetric", max_depth=6),
     "full": dict(max_depth=4, pruning="full"),
 }
 
@@ -148,7 +157,7 @@ def grow(
     )
     raw_score = np.zeros((n_outputs, n_rows))
     no_renewal = allocate_renewal(np.empty(0), n_rows, 0, n_threads)
-    derivatives = weigh(gradient, hessian, weight)
+    derivatives = weigh(gradient, hessian, weight, n_threads)
     n_features = len(matrix.places)
     inputs = TreeInputs(
         tree_keys(key),
@@ -159,15 +168,36 @@ def grow(
         allocate_shared_roots(matrix, n_threads, 1),
         np.int64(-1),
     )
+    run(add_up_own, derivatives, workspace.partition, n_threads=n_threads)
     run(grow_tree, matrix, derivatives, inputs, settings, workspace, n_threads=n_threads)
     run(
         *(finish_tree, matrix, derivatives, inputs.columns.rules, settings, workspace),
-        Scores(raw_score, no_renewal),
+        no_renewal,
         n_threads=n_threads,
     )
+    n_blocks = len(workspace.partition.start)
+    run(add_values, matrix, workspace, n_blocks, raw_score, n_threads=n_threads)
+    close_gaps(workspace.tree)
     n_nodes = workspace.tree.counts[0].n_nodes
     nodes, outputs = workspace.tree.nodes[:n_nodes].copy(), workspace.tree.outputs[:n_nodes].copy()
     return Grown(nodes, raw_score.reshape(shape), workspace, inputs, outputs)
+
+
+def add_up_own(team, derivatives, partition):
+    """Add up the derivatives of this member's rows."""
+    start, stop = rows_of_blocks(partition, share(team, partition.n_counted))
+    for first in range(start, stop, PIECE_ROWS):
+        add_up(team, derivatives, (first, min(first + PIECE_ROWS, stop)))
+
+
+def quantize_together(team, derivatives, key, gradients, machines):
+    """Add up and quantise the derivatives, each member its share of the rows."""
+    n_rows = gradients.packed.shape[1]
+    rows = [min(n_rows, PIECE_ROWS * end) for end in share(team, -(-n_rows // PIECE_ROWS))]
+    for first in range(*rows, PIECE_ROWS):
+        add_up(team, derivatives, (first, min(first + PIECE_ROWS, rows[1])))
+    barrier(team)
+    quantize(team, derivatives, key, gradients, machines, tuple(rows))
 
 
 # For what reads no gradients of rows, as the split of a node does.
@@ -178,7 +208,7 @@ def make_search(matrix, scales, settings, rules=None, n_threads=1, packed=NOT_PA
     """Return what growing a tree reads."""
     n_features = len(matrix.places)
     columns = allocate_column_sample(rules or feature_rules(n_features), n_features, n_threads)
-    derivatives = weigh(np.empty((1, 0), np.float32), np.empty((1, 0), np.float32), NO_WEIGHT)
+    derivatives = weigh(*np.empty((2, 1, 0), np.float32), NO_WEIGHT, n_threads)
     return SplitInputs(matrix, derivatives, packed, scales, settings, columns)
 
 
@@ -229,8 +259,8 @@ def watch_growth(matrix, gradient, hessian, settings, check, n_threads=1):
     workspace = allocate_workspace(matrix, settings, len(gradient), n_threads)
     bins = single_columns(matrix.rows)
     run(
-        quantize,
-        weigh(gradient, hessian, NO_WEIGHT),
+        quantize_together,
+        weigh(gradient, hessian, NO_WEIGHT, 1),
         np.uint64(hash_key(0, 0, 0)),
         workspace.gradients,
         workspace.machines,
@@ -246,27 +276,28 @@ def watch_growth(matrix, gradient, hessian, settings, check, n_threads=1):
             start_tree(team, search, workspace)
         barrier(team)
         build_histograms(team, bins, workspace.gradients, workspace)
-        if team.rank == 0:
+        if begin_step(team, np.int64(0)) == 1:
             sum_root(matrix, workspace)
             weigh_leaf(ROOT, search, workspace.tree)
             check(search, packed, workspace)
-        barrier(team)
+            end_step(team)
         find_splits(team, search, workspace)
         while True:
-            if team.rank == 0:
+            if begin_step(team, np.int64(0)) == 1:
+                choose_splits(search, workspace)
                 reset_tasks(team)
                 split_next_nodes(search, workspace)
-            barrier(team)
+                end_step(team)
             if counts.n_frontier == 0:
                 return
             route_rows(team, matrix, workspace)
-            if team.rank == 0:
+            if begin_step(team, np.int64(0)) == 1:
                 plan_builds(team, search, workspace)
-            barrier(team)
+                end_step(team)
             build_histograms(team, bins, workspace.gradients, workspace)
-            if team.rank == 0:
+            if begin_step(team, np.int64(0)) == 1:
                 check(search, packed, workspace)
-            barrier(team)
+                end_step(team)
             find_splits(team, search, workspace)
 
     run(grow_and_check, n_threads=n_threads)

@@ -6,7 +6,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import sklboost.tree.core.workspace as workspace_module
 from sklboost.data.raw_values import RowArrays
+from sklboost.engine import parallel
+from sklboost.tree.core.growing import grow_tree
 from sklboost.tree.core.workspace import allocate_workspace
+from tests.tree import growth
 from tests.tree.growth import (
     GROWTH,
     assert_same_tree,
@@ -38,7 +41,7 @@ def continuous(seed, n_rows, n_features):
 
 
 @pytest.mark.parametrize("limit", [{}, dict(max_leaves=23, max_depth=0), dict(max_leaves=9)])
-@pytest.mark.parametrize("growth", GROWTH)
+@pytest.mark.parametrize("growth", [name for name in GROWTH if name != "symmetric"])
 def test_few_histogram_slots_change_no_bit(growth, limit, monkeypatch):
     X, gradient, hessian = continuous(0, 400, 3)
     matrix, settings = binned(X), params(**(GROWTH[growth] | limit))
@@ -134,6 +137,25 @@ def test_rows_on_disk_are_gone_through_in_small_blocks(n_threads, tmp_path, monk
     grown = grow(matrix, gradient, hessian, settings, n_threads=n_threads, workspace=workspace)
     assert_same_tree(grown, grow(matrix, gradient, hessian, settings))
     assert workspace.pool.accumulator_used.sum() >= 2**3  # those of the last level
+
+
+@pytest.mark.parametrize(("n_rows", "n_merges"), [(2_000, 0), (30_000, 3)])
+def test_members_meet_three_times_a_depth_and_once_where_parts_are_added_up(
+    n_rows, n_merges, monkeypatch
+):
+    random, n_meetings = np.random.default_rng(0), []
+    X = random.integers(0, 256, (n_rows, 4)).astype(float)
+    gradient = (X[:, 0] + X[:, 1]).astype(np.float32)
+
+    def grow_and_count(team, *arguments):
+        grow_tree(team, *arguments)
+        if team.rank == 0:
+            n_meetings.append(int(team.state[parallel._GENERATION]))
+
+    monkeypatch.setattr(growth, "grow_tree", grow_and_count)
+    grow(binned(X), gradient, np.ones_like(gradient), params(max_depth=3), n_threads=16)
+    start, root, others = 1, 2, 3 * 2  # the root's rows are not divided
+    assert n_meetings == [start + root + others + n_merges]
 
 
 @pytest.mark.parametrize(("n_features", "n_threads"), [(1, 2), (3, 5), (40, 2), (40, 5)])

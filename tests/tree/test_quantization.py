@@ -5,18 +5,18 @@ from numpy.testing import assert_array_equal
 from sklboost.engine.elementary import hash_key
 from sklboost.tree.core.machines import one_machine
 from sklboost.tree.core.quantization import (
-    Gradients,
+    AT_RANDOM,
+    TO_NEAREST,
     allocate_gradients,
     gradient_of,
     hessian_of,
     pack,
-    quantize,
     round_by_bits,
     unpack,
     weigh,
 )
 from sklboost.tree.options.scanning import fill_counts, row_counts
-from tests.tree.growth import NO_WEIGHT, run
+from tests.tree.growth import NO_WEIGHT, quantize_together, run
 
 NEAREST_UP_TO = 4096  # rows, or rows times weights
 
@@ -24,13 +24,15 @@ NEAREST_UP_TO = 4096  # rows, or rows times weights
 def quantized(gradient, hessian=None, weight=NO_WEIGHT, *, key=0, n_threads=1, room=None):
     gradient = np.asarray(gradient, dtype=np.float32)
     hessian = np.ones_like(gradient) if hessian is None else np.asarray(hessian, dtype=np.float32)
-    derivatives = weigh(*np.atleast_2d(gradient, hessian), np.asarray(weight, dtype=float))
+    derivatives = weigh(
+        *np.atleast_2d(gradient, hessian), np.asarray(weight, dtype=float), n_threads
+    )
     if room is not None:
         derivatives = derivatives._replace(rounding_room=room)
     gradients = allocate_gradients(1, len(gradient), 1)
     key, machines = np.uint64(hash_key(key, 0, 0)), one_machine(len(gradient), 1)
-    run(quantize, derivatives, key, gradients, machines, n_threads=n_threads)
-    return Gradients(gradients.packed[0], *gradients[1:2], gradients.scales[0], *gradients[3:])
+    run(quantize_together, derivatives, key, gradients, machines, n_threads=n_threads)
+    return gradients._replace(packed=gradients.packed[0], scales=gradients.scales[0])
 
 
 def integers(packed):
@@ -72,10 +74,11 @@ def test_sums_and_differences_of_packed_values_are_packed_sums():
     ("value", "uniform", "expected"),
     [(2.5, 0.5, 3), (-2.5, 0.5, -3), (2.4, 0.5, 2), (2.4, 0.61, 3), (-2.4, 0.59, -2), (0, 0.9, 0)],
 )
-def test_round_by_bits(value, uniform, expected):
-    assert round_by_bits(value, np.uint64(uniform * 2**16), 1.0) == expected
+def test_rounding_by_bits(value, uniform, expected):
+    bits = np.uint64(uniform * 2**16)
+    assert round_by_bits(value, bits, AT_RANDOM) == expected
     if uniform == 0.5:
-        assert round_by_bits(value, np.uint64(0), 0.0) == expected  # to the nearest
+        assert round_by_bits(value, bits, TO_NEAREST) == expected
 
 
 # --- scales --------------------------------------------------------------------------------------
@@ -170,17 +173,17 @@ def test_room_for_the_rounding_of_more_rows_than_fit_here(n_rows):
 
 
 def test_the_room_for_what_rounding_can_add():
-    ones = np.ones(4, dtype=np.float32)
-    plain = weigh(ones, ones, NO_WEIGHT)
+    ones = np.ones((1, 4), dtype=np.float32)
+    plain = weigh(ones, ones, NO_WEIGHT, 1)
     assert (plain.weight_scale, plain.rounding_room, len(plain.weight)) == (1.0, 4.0, 0)
-    whole = weigh(ones, ones, np.array([1.0, 2.0, 3.0, 1.0]))
+    whole = weigh(ones, ones, np.array([1.0, 2.0, 3.0, 1.0]), 1)
     assert (whole.weight_scale, whole.rounding_room) == (1.0, 7.0)
-    broken = weigh(ones, ones, np.array([1.0, 2.5, 0.25, 1.0]))
+    broken = weigh(ones, ones, np.array([1.0, 2.5, 0.25, 1.0]), 1)
     assert (broken.weight_scale, broken.rounding_room) == (
         1.0,
         4.75 + 2,
     )  # two rows are rounded twice
-    heavy = weigh(ones, ones, np.full(4, 4096.0))  # four times as many as 4096 rows
+    heavy = weigh(ones, ones, np.full(4, 4096.0), 1)  # four times as many as 4096 rows
     assert (heavy.weight_scale, heavy.rounding_room) == (4.0, 4096.0)
     assert_array_equal(heavy.weight, 1024.0)
 
@@ -280,7 +283,7 @@ def test_counts_come_after_the_last_output(n_outputs):
     gradients.strips[:] = 0
     gradients.packed[:] = [5, 6, 0]  # the target of the last row is not known
     gradients.counts[:] = row_counts(np.array([1.0, 9.0, 1.0]), 4)
-    run(fill_counts, gradients)
+    fill_counts(gradients, (0, 3))
     n_lanes = 1 if n_outputs == 1 else 4
     of_rows = gradients.strips.reshape(-1, 3, n_lanes).transpose(0, 2, 1).reshape(-1, 3)
     assert_array_equal(of_rows[n_outputs], [A_ROW, 4 * A_ROW, 0])

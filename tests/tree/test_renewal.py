@@ -4,14 +4,15 @@ from numpy.testing import assert_allclose
 
 from sklboost import XGBRegressorLite
 from sklboost.objectives.start_values import weighted_quantile
-from sklboost.tree.options.renewal import select_quantile
+from sklboost.tree.options.renewal import largest_of, round_weights, select_quantile, select_value
 
 # --- the quantile of some values -----------------------------------------------------------------
 
 
 def selected(values, weights, alpha):
     values, weights = np.array(values, dtype=float), np.array(weights, dtype=float)
-    return select_quantile(values, weights, alpha * weights.sum())
+    weights *= 2.0**40  # of which rounding is a small part
+    return select_quantile(values, weights, alpha, weights.sum())
 
 
 @pytest.mark.interpreted
@@ -38,7 +39,21 @@ def test_with_equal_weights_it_is_the_nth_smallest():
         values = random.integers(0, 1 + seed, random.integers(1, 20)).astype(float)  # with ties
         values[values == 3] = np.inf
         for n, expected in enumerate(np.sort(values)):
-            assert select_quantile(values.copy(), np.ones(len(values)), n + 0.5) == expected
+            ones, found = np.ones(len(values)), values.copy()
+            assert select_value(found, ones, 0, 0.0, n + 1.0)[0] == expected
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("size", [1e-300, 1e-9, 1.0, 1e30, 1e300])
+def test_weights_are_as_exact_in_light_leaves_as_in_heavy_ones(size):
+    random = np.random.default_rng(0)
+    given = random.integers(1, 100, 500) * size
+    weights = given.copy()
+    total = round_weights(weights, largest_of(weights), 100_000)
+    assert total == weights.sum() < 2.0**53
+    assert (weights == np.rint(weights)).all()
+    assert_allclose(weights / total, given / given.sum(), rtol=1e-8)
+    assert round_weights(np.zeros(3), largest_of(np.zeros(3)), 3) == 3.0
 
 
 # --- of the residuals in a leaf ------------------------------------------------------------------
@@ -50,6 +65,18 @@ def make_data(n=600, seed=0):
     X[::9, 1] = np.nan
     y = X[:, 0] ** 2 + np.nan_to_num(X[:, 1]) + random.standard_t(2, n)
     return X, y, random.integers(1, 4, n).astype(float)
+
+
+def test_rows_of_little_weight_have_quantiles_where_others_weigh_far_more():
+    X, y, weight = make_data()
+    X[:, 0] = np.where(X[:, 0] > 0, 1.0, -1.0)
+    light = X[:, 0] > 0
+    model = XGBRegressorLite(
+        objective="reg:quantileerror", quantile_alpha=0.8, n_estimators=1, learning_rate=1.0
+    ).set_params(max_depth=1, min_child_weight=0.0)
+    model.fit(X[:, :1], y, np.where(light, 1.0, 1e13) * weight)
+    expected = weighted_quantile(y[light], weight[light], 0.8)
+    assert_allclose(model.predict([[1.0]]), expected)
 
 
 SETTINGS = {

@@ -34,7 +34,7 @@ def draw(n_rows, round_=0, n_threads=1, gradient=None, hessian=None, weight=NO_W
     hessian = np.ones_like(gradient) if hessian is None else hessian.copy()
     settings = params(**settings)
     workspace = allocate_workspace(binned(np.zeros((n_rows, 1))), settings, 1, n_threads)
-    derivatives = weigh(*np.atleast_2d(gradient, hessian), weight)
+    derivatives = weigh(*np.atleast_2d(gradient, hessian), weight, n_threads)
     key = tree_keys(0, round_).rows
     partition = workspace.partition
     sample = allocate_row_sample(n_rows, settings, n_threads)

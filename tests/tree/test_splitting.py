@@ -13,11 +13,19 @@ from sklboost.tree.core.gain_limits import (
     may_improve,
     sum_blocks,
 )
-from sklboost.tree.core.quantization import pack, quantize, unpack, weigh
+from sklboost.tree.core.quantization import pack, unpack, weigh
 from sklboost.tree.core.splitting import SearchTask, fill_gains, scan_features
 from sklboost.tree.core.workspace import SPLIT_DTYPE, allocate_workspace
 from sklboost.tree.options.constrained_weights import clip_to_bounds, fill_constrained_gains
-from tests.tree.growth import NO_WEIGHT, binned, make_search, params, plain_histogram, run
+from tests.tree.growth import (
+    NO_WEIGHT,
+    binned,
+    make_search,
+    params,
+    plain_histogram,
+    quantize_together,
+    run,
+)
 
 pytestmark = pytest.mark.interpreted
 
@@ -30,8 +38,9 @@ def prepare(X, gradient, hessian=None, **settings):
     hessian = np.ones_like(gradient) if hessian is None else np.asarray(hessian, dtype=np.float32)
     matrix = binned(np.asarray(X, dtype=float).reshape(len(gradient), -1))
     workspace = allocate_workspace(matrix, params(max_depth=1), 1, 1)
-    derivatives = weigh(*np.atleast_2d(gradient, hessian), NO_WEIGHT)
-    run(quantize, derivatives, np.uint64(0), workspace.gradients, workspace.machines)
+    derivatives = weigh(*np.atleast_2d(gradient, hessian), NO_WEIGHT, 1)
+    to_quantize = (derivatives, np.uint64(0), workspace.gradients, workspace.machines)
+    run(quantize_together, *to_quantize)
     packed, scales = workspace.gradients.packed, workspace.gradients.scales
     histogram = plain_histogram(matrix, packed[0], np.arange(len(gradient)))
     search = make_search(matrix, scales, params(**settings), packed=packed)

@@ -20,7 +20,7 @@ from sklboost.tree.predict.trees import (
     no_trees,
     trees_of,
 )
-from sklboost.tree.predict.walking import not_listed
+from sklboost.tree.predict.walking import find_unlisted
 
 # --- categories that splits list, as bits ---------------------------------------------------------
 
@@ -54,12 +54,17 @@ def test_exactly_the_listed_categories_go_left(n_categories):
         assert_array_equal(listed_categories(bits, node), np.sort(categories))
         for unknown in (-1, n_categories, n_categories + 200, 2**60):
             assert not is_listed(np.int64(unknown), bits, node)
-        # 64 rows at once, as prediction asks
+        # many rows at once, as prediction asks: also for what is no category
+        category_set = np.zeros(n_categories // 64 + 2, dtype=np.uint64)
+        others = [np.nan, -1, n_categories, 64 * len(category_set), 2**40]
         for dtype in (np.float32, np.float64):
-            rows = np.r_[np.nan, n_categories - 1, np.resize(np.r_[categories, asked], 62)]
-            word = int(not_listed(rows.astype(dtype), bits, node))
-            goes_left = [not (word >> row) & 1 for row in range(64)]
-            assert goes_left == np.isin(rows, categories).tolist()
+            rows = np.resize(np.r_[others, n_categories - 1, categories, asked], 128)
+            decisions = np.ones((2, 2), dtype=np.uint64)
+            find_unlisted(rows.astype(dtype), bits, node, category_set, decisions[1])
+            goes_right = np.unpackbits(decisions[1].view(np.uint8), bitorder="little")
+            assert_array_equal(goes_right == 0, np.isin(rows, categories))
+            assert decisions[0].all()
+            assert not category_set.any()
 
 
 @pytest.mark.interpreted

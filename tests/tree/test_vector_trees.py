@@ -9,7 +9,7 @@ import sklboost.tree.core.workspace as workspace_module
 from sklboost.boosting.settings import feature_rules
 from sklboost.engine.model import NODE_DTYPE
 from sklboost.tree.core.machines import one_machine
-from sklboost.tree.core.quantization import LANES, allocate_gradients, quantize, weigh
+from sklboost.tree.core.quantization import LANES, allocate_gradients, weigh
 from tests import reference
 from tests.tree.growth import (
     GROWTH,
@@ -19,6 +19,7 @@ from tests.tree.growth import (
     grow,
     make_data,
     params,
+    quantize_together,
     rows_in_partition,
     run,
     watch_growth,
@@ -213,7 +214,8 @@ def test_threads_and_slots_change_no_bit(growth, n_outputs, pool_bytes, monkeypa
 def quantized(gradient, hessian, n_threads=1):
     gradients = allocate_gradients(*gradient.shape, len(gradient))
     run(
-        *(quantize, weigh(gradient, hessian, NO_WEIGHT), np.uint64(7), gradients),
+        *(quantize_together, weigh(gradient, hessian, NO_WEIGHT, n_threads)),
+        *(np.uint64(7), gradients),
         one_machine(gradient.shape[1], 1),
         n_threads=n_threads,
     )

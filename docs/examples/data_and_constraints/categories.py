@@ -11,7 +11,7 @@ as a column of zeros and ones for each word, or as what they are, sets of words.
 # Data
 # ----
 #
-# 5,000 people. Columns of text get the dtype ``category``; that is all there is to do. Missing
+# 5,000 people. Columns of text get the dtype ``category``; nothing else has to be done. Missing
 # values may stay.
 
 import pandas as pd
@@ -26,7 +26,7 @@ print(X.nunique())
 # A split is a set
 # ----------------
 #
-# The first tree of a model, two questions deep. A node asks whether a word is in a set. The words
+# This is the first tree of a model, of depth 2. A node asks whether a word is in a set. The words
 # are sorted by their mean residual, and the best set is then a cut in this order, so not all sets
 # have to be tried.
 
@@ -40,7 +40,7 @@ plot_tree(small)
 plt.show()
 
 # %%
-# The picture shortens long sets; the table has them whole.
+# The plot shortens long sets; the table has them in full.
 
 nodes = small.trees_to_dataframe()
 for _, node in nodes[nodes["Category"].notna()].iterrows():
@@ -50,10 +50,9 @@ for _, node in nodes[nodes["Category"].notna()].iterrows():
 # Three ways to give words to trees
 # ---------------------------------
 #
-# The same model, ten folds, log loss: lower is better. The folds are the same for all, so the
-# differences between them are compared fold by fold. A fold may hold out a word that the training
-# rows of it do not have; such a word counts as missing, and the warning that says so is not needed
-# here.
+# Compare the log loss of the same model on ten folds; lower is better. The folds are the same for
+# all three, so differences are taken fold by fold. The held-out rows of a fold may have a word that
+# its training rows lack; it counts as missing, and the warning about it is not needed here.
 
 import warnings
 
@@ -93,12 +92,12 @@ for name, way in ways.items():
 # %%
 # .. rubric:: What is learnt
 #
-# Sets come out ahead here by about two percent of the loss, more than the scatter of the folds
-# explains; on other data it may be less (:doc:`figures </docs/how_to/categories>`). What they give
-# besides: nothing has to be encoded, decoded, or kept in step between training and prediction, and
-# a tree says what it means, *relationship in Husband, Wife*.
+# Sets are better here by about two percent of the loss, more than the scatter of the folds
+# explains; on other data the difference may be smaller (:doc:`figures </docs/how_to/categories>`).
+# They have other advantages: nothing has to be encoded or decoded, and a tree says what it means,
+# *relationship in Husband, Wife*.
 #
-# A word that nobody had in the training counts as missing at prediction, and a warning names it:
+# A word that is not in the training counts as missing at prediction, and a warning names it:
 
 new = X.iloc[[0]].assign(occupation="Astronaut")
 with warnings.catch_warnings(record=True) as caught:

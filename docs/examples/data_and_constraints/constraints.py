@@ -3,18 +3,18 @@ Predictions that only rise
 ==========================
 
 A physician will not believe that a higher blood pressure lowers the risk, whatever the data of 442
-patients seem to say. A monotone constraint rules it out. Does the model get worse by that? And how
-do we know that it holds everywhere, not only where somebody looked?
+patients seem to say. A monotone constraint rules it out. Does that make the model worse? And how do
+we know that the constraint holds everywhere, not only where somebody looked?
 """
 
 # %%
 # Data
 # ----
 #
-# Ten measurements of 442 patients, and how far their diabetes had progressed a year later. We
-# claim: it does not fall with the body mass index, the blood pressure and the logarithm of
-# triglycerides (``s5``), and does not rise with the "good" cholesterol HDL (``s3``), other things
-# being equal.
+# The data are ten measurements of 442 patients, and how far their diabetes had progressed a year
+# later. We claim that the progression does not fall with the body mass index, the blood pressure
+# and the logarithm of triglycerides (``s5``), and does not rise with the "good" cholesterol HDL
+# (``s3``), other things being equal.
 
 from sklearn.datasets import load_diabetes
 
@@ -30,8 +30,8 @@ constrained = XGBRegressorLite(**settings, monotone_constraints=known).fit(X, y)
 # What the two have learnt
 # ------------------------
 #
-# Thirty patients, each with other blood pressures than their own. The free model has them better
-# off at some higher pressures; the constrained one never.
+# The plot shows the predictions for thirty patients as their blood pressure is varied. The free
+# model predicts less progression at some higher pressures; the constrained one never does.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -68,7 +68,8 @@ print(
 # Better or worse?
 # ----------------
 #
-# Ten times five folds. The two models see the same folds, so they are compared fold by fold.
+# Cross-validation is repeated ten times with five folds. Both models see the same folds, so they
+# are compared fold by fold.
 
 from sklearn.model_selection import RepeatedKFold, cross_val_score
 
@@ -85,8 +86,8 @@ print(f"constrained is better in {better.sum()} of {len(better)} folds")
 # %%
 # .. rubric:: What is learnt
 #
-# A constraint that is true costs nothing and helps where data are few: it is knowledge that need
-# not be learnt. One that is false costs accuracy, which the same comparison would show.
+# A true constraint costs nothing and helps if there are few data, since the model need not learn
+# it. A false one costs accuracy, which the same comparison would show.
 #
-# :doc:`Constrain a model </docs/how_to/constrain>` also has interaction constraints, what holds for
-# missing values, and milder means.
+# :doc:`Constrain a model </docs/how_to/constrain>` also has interaction constraints, the rules for
+# missing values, and gentler ways to guide a model.

@@ -2,9 +2,9 @@
 A loss of your own
 ==================
 
-A bicycle too few is a customer lost; a bicycle too many stands about. If the first costs three
-times the second, the mean is the wrong forecast. This example writes the cost down as a loss,
-checks its derivatives, compiles it, and compares what the forecasts cost.
+If there is a bicycle too few, a customer is lost; a bicycle too many stands idle. If the first
+costs three times as much as the second, the mean is the wrong forecast. This example writes the
+cost as a loss, checks its derivatives, compiles it, and compares what the forecasts cost.
 """
 
 # %%
@@ -24,8 +24,8 @@ X_train, y_train, X_test, y_test = X[~test], y[~test], X[test], y[test]
 # The cost, and its derivatives
 # -----------------------------
 #
-# A squared error that counts three times where the forecast is too low. Boosting needs the first
-# and the second derivative in the prediction of each row.
+# The loss is a squared error that counts three times if the forecast is too low. Boosting needs its
+# first and second derivative with respect to the prediction of each row.
 
 from sklboost import check_loss
 
@@ -44,8 +44,8 @@ def lopsided(y_true, y_pred):
 check_loss(lopsided, y_train, value=cost)
 
 # %%
-# ``check_loss`` compares them with finite differences and is silent if they are right. With a
-# mistake in it, it names the row that is off most:
+# ``check_loss`` compares them with finite differences and prints nothing if they are right. If
+# there is a mistake, it names the row with the largest error:
 
 
 def mistaken(y_true, y_pred):
@@ -62,8 +62,8 @@ except AssertionError as error:
 # Train with it
 # -------------
 #
-# The function is the ``objective``. Training starts from 0 with a loss that it knows nothing of, so
-# a start is given.
+# The function is the ``objective``. With a function, training starts from 0 unless you give a start
+# value, as here.
 
 from sklboost import XGBRegressorLite
 
@@ -118,9 +118,9 @@ print((compiled.predict(X_test) == models["lopsided"].predict(X_test)).all())
 # %%
 # .. rubric:: What is learnt
 #
-# A model makes small what it is told to make small. Writing the real cost down takes two lines, and
-# the forecast that follows from it is another one than the mean.
+# A model minimises the loss that it is given. Writing the real cost takes two lines, and the best
+# forecast for it differs from the mean.
 #
-# :doc:`Write your own loss </docs/how_to/write_your_own_loss>` tells the rest: weights, classes,
-# links. For a cost that is proportional to the error, not to its square, ``reg:quantileerror`` with
+# :doc:`Write your own loss </docs/how_to/write_your_own_loss>` explains weights, classes and links.
+# For a cost that is proportional to the error, not to its square, ``reg:quantileerror`` with
 # ``quantile_alpha=0.75`` is this trade of three to one.

@@ -3,16 +3,17 @@ An interval instead of a number
 ===============================
 
 How many bicycles will be hired between five and six o'clock? A forecast of 340 is of little use to
-whoever has to bring them there. "Between 180 and 520, nine times in ten" is. Quantile regression
-gives such bands, and a simple correction makes them keep their promise.
+the people who have to bring them there. "Between 180 and 520, nine times in ten" is useful.
+Quantile regression gives such bands, and a simple correction makes them keep their promise.
 """
 
 # %%
 # Data
 # ----
 #
-# Two years of Washington's hire bicycles, hour by hour. Hours of one day are alike, so whole days
-# go to one of three parts: to train on, to correct the bands with, and to judge them.
+# The data are two years of Washington's hire bicycles, hour by hour. Hours of one day are alike, so
+# whole days go to one of three parts: one to train on, one to correct the bands, and one to judge
+# them.
 
 import numpy as np
 import pandas as pd
@@ -86,9 +87,9 @@ plt.show()
 # -----------------------------
 #
 # The band holds nine tenths of the rows that it was fitted to, and fewer of others: trees have seen
-# the noise of the training rows, too. Conformal prediction mends that with rows that were kept
-# apart. Ask of each how far it lies outside of its band (negative: how far inside), and widen all
-# bands by the value that 90 % of these distances stay below (Romano, Patterson and Candes 2019).
+# the noise of the training rows, too. Conformal prediction corrects that with rows that were kept
+# apart. Measure how far each of them lies outside its band (negative if it is inside), and widen
+# all bands by the value that 90 % of these distances are below (Romano, Patterson and Candes 2019).
 
 low, _, high = model.predict(X_correct).T
 outside = np.maximum(low - y_correct, y_correct - high)

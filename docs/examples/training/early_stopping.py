@@ -4,14 +4,15 @@ Early stopping: which rows to watch
 
 Early stopping ends the training when rows that are not trained on no longer get better. It finds
 the right number of rounds for rows *like those it watches*. This example forecasts the hire of
-bicycles for months to come, and shows what happens if the rows watched are picked at random.
+bicycles for months to come, and shows what happens if the rows to watch are chosen at random.
 """
 
 # %%
 # Data
 # ----
 #
-# Two years, hour by hour. The last four months are the future: they have no say in anything.
+# The data are two years, hour by hour. The last four months are the future: nothing is chosen by
+# them.
 
 import pandas as pd
 
@@ -26,10 +27,9 @@ print(f"{len(X_train):,} hours to train on, {len(X_future):,} hours of the futur
 # Three ways to hold rows out
 # ---------------------------
 #
-# ``early_stopping_rounds`` alone holds out rows at random. Then each hour held out has its
-# neighbours, of the same day and weather, among the rows trained on: it is easier to predict than
-# any hour of the future. ``groups`` holds out whole days; ``validation_split="time"`` the last
-# rows.
+# ``early_stopping_rounds`` alone holds out rows at random. Then the training rows include the
+# neighbours of each held-out hour, of the same day and weather, so it is easier to predict than any
+# hour of the future. ``groups`` holds out whole days; ``validation_split="time"`` the last rows.
 
 from sklearn.metrics import root_mean_squared_error
 
@@ -53,8 +53,8 @@ for name, model in models.items():
 # The curves
 # ----------
 #
-# What each training saw while it went on; dashed, what none of them could see: the error in the
-# future, after each round of the first model.
+# The lines show the error that each training saw. The dashed line is what none of them could see:
+# the error in the future, after each round of the first model.
 
 import matplotlib.pyplot as plt
 
@@ -73,20 +73,20 @@ plt.show()
 # %%
 # .. rubric:: What is learnt
 #
-# Random rows promise an error that the future does not keep, and the promise is what one would have
-# reported. Whole days are more modest, the last months more modest still. Hold out as you will
-# predict: whole days, patients or shops if new ones will come, the end of the time if the future
-# will come.
+# With random rows the error looks smaller than it will be in the future, and one would have
+# reported that error. Whole days are more realistic, and the last months still more. Hold out rows
+# in the way in which you will predict: whole days, patients or shops if you will predict for new
+# ones, the last period if you will predict the future.
 #
-# The model can still use all rows: with ``refit=True`` it is trained once more, the rows held out
-# included, for the number of rounds that was found.
+# The model can still use all rows: with ``refit=True`` it is trained once more, with the held-out
+# rows, for the number of rounds that was found.
 
 again = XGBRegressorLite(**settings, validation_split="time", refit=True).fit(X_train, y_train)
 error = root_mean_squared_error(y_future, again.predict(X_future))
 print(f"with refit: {again.n_estimators_} rounds, error in the future {error:.1f}")
 
 # %%
-# That more rows make a better model is likely and not certain.
+# More rows are likely to make a better model, but that is not certain.
 #
 # :doc:`Stop early </docs/how_to/stop_early>` has metrics, validation data of your own, and
 # pipelines.

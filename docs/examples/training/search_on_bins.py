@@ -11,7 +11,7 @@ does it save, and does it change what the search finds?
 # Data
 # ----
 #
-# 569 tumours, thirty measurements of each, benign or malignant.
+# The data are thirty measurements of each of 569 tumours, which are benign or malignant.
 
 from sklearn.datasets import load_breast_cancer
 from sklearn.model_selection import train_test_split
@@ -23,9 +23,9 @@ X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=0)
 # The search, on values and on bins
 # ---------------------------------
 #
-# The same twenty candidates, the same folds. The bins take the place of ``X``; nothing else
-# changes. On small data, leave ``n_jobs`` alone: starting processes would take longer than the
-# search.
+# Both searches have the same twenty candidates and the same folds. The bins take the place of
+# ``X``; nothing else changes. On small data, do not set ``n_jobs``: starting processes would take
+# longer than the search.
 
 import time
 
@@ -73,8 +73,8 @@ for name, found, seconds in [
 #
 # Each point is a candidate. With raw values a fold chooses cut points from its own rows; with bins
 # they come from all rows, so the trees are not quite the same. Bad candidates stay bad. Among the
-# good ones the order changes, which it would with other folds as well: their means differ by less
-# than the standard error of one.
+# good ones the order changes, as it would with other folds: their means differ by less than one
+# standard error.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -94,8 +94,8 @@ print(f"standard error of a candidate's mean: {error:.3f}")
 # What mattered?
 # --------------
 #
-# The mean over the candidates that share a value. It is a first look: twenty candidates are few,
-# and the other parameters vary along with each.
+# These are the means over the candidates that share a value. This is only a first look: twenty
+# candidates are few, and the other parameters vary, too.
 
 results = pd.DataFrame(on_bins.cv_results_)
 for name in ("max_depth", "learning_rate", "colsample_bynode"):
@@ -104,10 +104,9 @@ for name in ("max_depth", "learning_rate", "colsample_bynode"):
 # %%
 # .. rubric:: What is learnt
 #
-# Binning once saves a share of each fit, the larger the fewer and smaller the trees. It changes the
-# scores by less than they are uncertain by. The cut points have then seen the features of the rows
-# that a fold holds out, never their targets; the test rows above were kept out of that, too.
+# Binning once saves a part of each fit, which is larger if trees are few and small. It changes the
+# scores by less than their uncertainty. The cut points then depend on the features of the rows that
+# a fold holds out, never on their targets; the test rows above were not binned with them.
 #
-# :doc:`Search parameters fast </docs/how_to/search_parameters_fast>` tells exactly
-# what the folds have seen. The order in which to tune is in :doc:`the user guide
-# </docs/guide/tuning>`.
+# :doc:`Search parameters fast </docs/how_to/search_parameters_fast>` says exactly what the folds
+# have seen. The order in which to tune is in :doc:`the user guide </docs/guide/tuning>`.

@@ -1,18 +1,18 @@
 """
-Probabilities that can be taken at their word
-=============================================
+Class weights and calibrated probabilities
+==========================================
 
 The bank calls whoever will earn more than 50,000 dollars with a probability of at least 0.3. To
 find more of them, somebody trains with balanced class weights. The list gets longer, and the
-probabilities on it mean nothing any more. Three remedies, and what they are worth.
+probabilities on it are wrong. This example compares three remedies.
 """
 
 # %%
 # Data
 # ----
 #
-# 5,000 people of the census of 1994; a quarter of them earn more. Half of the rows train, half
-# judge.
+# The data are 5,000 people of the census of 1994; a quarter of them earn more. Half of the rows are
+# for training, half for the test.
 
 import pandas as pd
 from sklearn.model_selection import train_test_split
@@ -27,9 +27,10 @@ X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.5, random_
 # Four models
 # -----------
 #
-# As it is; with balanced weights; with balanced weights and ``calibrated_prior``, which shifts the
-# log-odds after the training until the mean probability is the share of the class; and with scikit-
-# learn's ``CalibratedClassifierCV``, which fits a curve to the scores of five folds.
+# The models are one without weights; one with balanced weights; one with balanced weights and
+# ``calibrated_prior``, which shifts the log-odds after the training until the mean probability is
+# the share of the class; and one with scikit-learn's ``CalibratedClassifierCV``, which fits a curve
+# to the scores of five folds.
 
 import warnings
 
@@ -65,8 +66,8 @@ for name, p in probabilities.items():
 # The curves
 # ----------
 #
-# People are sorted by their probability into ten groups of equal size. On the diagonal, as many of
-# a group earn more as the model said.
+# People are sorted by their probability into ten groups of equal size. On the diagonal, the share
+# of the group that earns more is what the model said.
 
 import matplotlib.pyplot as plt
 from sklearn.calibration import CalibrationDisplay
@@ -84,8 +85,8 @@ plt.show()
 # Or move the threshold
 # ---------------------
 #
-# Weights were to find more of the rare class. The threshold does that too, without new trees: the
-# same number of people called, and as many of them rightly.
+# The weights should find more of the rare class. Another threshold does that, too, without new
+# trees: with the same number of calls, as many of them are right.
 
 called = (probabilities["balanced"] > 0.5).sum()
 for name in ("balanced", "as it is"):
@@ -97,9 +98,9 @@ for name in ("balanced", "as it is"):
 # %%
 # .. rubric:: What is learnt
 #
-# Without weights the probabilities are right from the start: log loss asks for nothing else.
-# Weights push all of them up; ``calibrated_prior`` brings them back with one number, a calibration
-# with a curve at five times the cost. The order of the people, which the AUC measures, is nearly
-# the same in all four, and with it what any threshold can reach.
+# Without weights the probabilities are right, since that is what log loss asks for. Weights make
+# all of them larger. ``calibrated_prior`` corrects them with one number; a calibration curve does
+# so at five times the cost. The order of the people, which the AUC measures, is nearly the same in
+# all four models, so all can reach nearly the same with the right threshold.
 #
 # :doc:`Classes of unequal size </docs/how_to/imbalanced_classes>` has the same on larger data.

@@ -2,16 +2,17 @@
 Which features could be noise?
 ==============================
 
-Importances always look like something: a feature of pure noise gets some, too, and more the more
-values it has. How much is more than chance? Put a shuffled copy beside each feature and compare.
+Importances always look like something: even a feature of pure noise has some, and the more values
+it has, the more. Which importance is more than chance? Add a shuffled copy of each feature and
+compare.
 """
 
 # %%
 # Data
 # ----
 #
-# 178 wines from three growers, thirteen chemical measurements, and to see what happens seven
-# columns of noise.
+# The data are thirteen chemical measurements of 178 wines from three growers. Seven columns of
+# noise are added, to see what happens.
 
 import numpy as np
 from sklearn.datasets import load_wine
@@ -27,8 +28,8 @@ X_train, X_val, y_train, y_val = train_test_split(X, y, test_size=0.5, stratify=
 # What the trees use
 # ------------------
 #
-# The number of splits on each feature. Noise is used: on the training rows it always finds
-# something to explain.
+# This is the number of splits on each feature. Noise is used, too: on the training rows it can
+# always explain something.
 
 import matplotlib.pyplot as plt
 
@@ -46,7 +47,7 @@ plt.show()
 #
 # ``validation_importances`` gives each feature a *shadow*, a copy with its rows shuffled, trains on
 # both, and measures on validation rows how much the score falls when a column is shuffled. Ten
-# repetitions with new shadows say what chance reaches.
+# repetitions with new shadows show which importance chance can reach.
 
 found = model.validation_importances(
     X_train,
@@ -72,8 +73,8 @@ print("noise among them:", noise or "none")
 # Is less enough?
 # ---------------
 #
-# A model of these features alone beside one of all, on ten folds. The folds contain the rows that
-# the choice was made with, so this flatters the choice a little.
+# Compare a model of only these features with a model of all, on ten folds. The folds contain the
+# rows that the features were chosen by, which favours the choice a little.
 
 from sklearn.model_selection import StratifiedKFold, cross_val_score
 
@@ -88,8 +89,8 @@ for name, columns in {"all": names, "chosen": names[found.exceeds_baseline]}.ite
 #
 # .. rubric:: What is learnt
 #
-# An importance means something beside what chance reaches. Features below the line have not shown
-# that they help this model on these rows; that is no proof that they never do, and of two features
-# that say the same each may fall below it, because the other one is there.
+# An importance means something only in comparison with what chance reaches. Features below the line
+# have not shown that they help this model on these rows. That does not prove that they never do: of
+# two correlated features each may fall below the line, because the other one is there.
 #
 # :doc:`Judge which features matter </docs/how_to/judge_features>` has the test behind it.

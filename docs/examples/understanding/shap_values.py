@@ -2,9 +2,9 @@
 Why does the model say so? SHAP values
 ======================================
 
-A model forecasts 800 bicycles for an hour. Which part of that is the time of day, which the
-weather? SHAP values divide each forecast among the features, exactly, and over many rows they show
-what the model has learnt, interactions included.
+A model forecasts 800 bicycles for an hour. How much of that is due to the time of day, and how much
+to the weather? SHAP values divide each forecast among the features, exactly, and over many rows
+they show what the model has learnt, interactions included.
 """
 
 # %%
@@ -28,8 +28,8 @@ print(f"R² on other days: {model.score(X[test], y[test]):.3f}")
 # One forecast
 # ------------
 #
-# ``pred_contribs=True`` gives what each feature adds to the forecast of a row, and in the last
-# column the mean that they are added to. The parts add up to the forecast.
+# ``pred_contribs=True`` gives the contribution of each feature to the forecast of a row, and in the
+# last column the mean forecast. Together they add up to the forecast.
 
 row = X[(X["date"] == "2012-09-25") & (X["hour"] == 17)]
 parts = model.predict(row, pred_contribs=True)[0]
@@ -42,8 +42,9 @@ print(f"forecast {parts.sum():.0f} = {model.predict(row)[0]:.0f}")
 # All forecasts
 # -------------
 #
-# The part of the hour, one point for each row. On working days people ride at eight and at
-# five or six, on others at midday: the hour does not act alone, and the picture shows with what.
+# The plot shows the contribution of the hour, a point for each row. On working days people ride at
+# eight and at five or six, on other days at midday: the effect of the hour depends on the kind of
+# day.
 
 import matplotlib.pyplot as plt
 
@@ -67,8 +68,8 @@ plt.show()
 # Which features act together?
 # ----------------------------
 #
-# Interaction values divide each part once more, into what a feature adds alone and what it adds
-# with each other one. The strongest pairs, on a hundred rows:
+# Interaction values divide each contribution into the effect of the feature alone and its joint
+# effects with each other feature. These are the strongest pairs, on a hundred rows:
 
 pairs = np.abs(model.shap_interaction_values(sample[:100])).mean(axis=0)
 first, second = np.triu_indices(len(pairs), k=1)
@@ -92,8 +93,8 @@ plt.show()
 # .. rubric:: What is learnt
 #
 # The model has found the two kinds of days by itself, the growth over the two years (``date``), and
-# that people like it warm. What SHAP values tell is about the model, not about the world: a feature
-# gets credit for what goes along with it in the data.
+# that people like it warm. SHAP values describe the model, not the world: a feature also gets
+# credit for what is correlated with it in the data.
 #
-# :doc:`Explain predictions </docs/how_to/explain_predictions>` compares the two answers to
-# "compared with what", and has what it costs.
+# :doc:`Explain predictions </docs/how_to/explain_predictions>` compares the two definitions of SHAP
+# values, and says how long they take.

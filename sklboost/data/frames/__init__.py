@@ -90,8 +90,8 @@ def read_values(given: Any) -> tuple[Any, np.ndarray | None]:
     text is objects, but in lists, arrays and series of polars, and what is of several types is, and
     decimals. Columns of a table have the dtype that NumPy promotes theirs to. Plain arrays, and
     what is no data, are returned as they are. Missing values, a bool array of that shape or None,
-    are marked as by `ColumnAdapter.values`: NaN among floats is not. Errors are those of
-    :func:`adapter_for`.
+    are marked as by `ColumnAdapter.values`: NaN among floats is not. Raises what
+    :func:`adapter_for` does.
     """
     if isinstance(given, ColumnAdapter):
         return given.values()

@@ -1,4 +1,4 @@
-"""What a table is to this package, whichever library it comes from."""
+"""The base classes of tables and columns, whichever library they come from."""
 
 from abc import ABC, abstractmethod
 from collections import Counter
@@ -30,7 +30,7 @@ class ColumnAdapter(ABC):
     @property
     @abstractmethod
     def kind(self) -> Kind:
-        """What is in the column."""
+        """The kind of values in the column."""
 
     @property
     @abstractmethod
@@ -124,12 +124,7 @@ class ColumnAdapter(ABC):
 class NumericCategories(ColumnAdapter):
     """A column of categories that are numbers, as a column of these numbers.
 
-    Parameters
-    ----------
-    codes : ndarray of int, shape (n_rows,)
-    values : ndarray of numbers, shape (n_categories,)
-        As `categories` returns them.
-    dtype_name : str
+    `codes` and `values` are as :meth:`ColumnAdapter.categories` returns them.
     """
 
     def __init__(self, codes: np.ndarray, values: np.ndarray, dtype_name: str) -> None:
@@ -159,11 +154,7 @@ class NumericCategories(ColumnAdapter):
 class FrameAdapter(ABC):
     """The columns of a table, by number. Each library has a class that reads them.
 
-    Parameters
-    ----------
-    names : list or None
-        Of the columns, as the user has them; None if there are none.
-    n_rows, n_columns : int
+    `names` are the names of the columns as the user has them; None if there are none.
     """
 
     def __init__(self, names: list[Any] | None, n_rows: int, n_columns: int) -> None:
@@ -291,12 +282,8 @@ def number_text(values: Collection[Any]) -> tuple[np.ndarray, np.ndarray]:
 def used_categories(codes: np.ndarray, n_categories: int) -> tuple[np.ndarray, np.ndarray | None]:
     """Leave out categories that no row has, if there are many more categories than rows.
 
-    Returns
-    -------
-    codes : ndarray of int, shape (n_rows,)
-        Codes of the categories that are left; -1: missing.
-    used : ndarray of int, or None
-        Which categories those are, increasing. None: all, and `codes` are as they were.
+    Returns the codes of the categories that are left, -1 where missing, and which these are,
+    increasing; None: all, and the codes are as they were.
     """
     if n_categories <= len(codes) + _FEW_CATEGORIES:
         return codes, None
@@ -335,14 +322,9 @@ def check_names(names: Iterable[Any]) -> None:
 def check_kinds(adapter: FrameAdapter, categorical: Collection[int]) -> None:
     """Raise an error if there are columns that cannot be features.
 
-    `categorical` are the numbers of columns that the user has declared to be categories.
-
-    Raises
-    ------
-    ValueError
-        For text that is not declared, mixed objects, complex numbers.
-    TypeError
-        For values of other types.
+    `categorical` are the numbers of columns that the user has declared to be categories. ValueError
+    for text that is not declared, mixed objects and complex numbers, TypeError for values of other
+    types.
     """
     columns = [adapter.column(i) for i in range(adapter.n_columns)]
     for kind, message in (("unsupported", _unsupported), ("text", _text), ("mixed", _mixed)):

@@ -252,7 +252,7 @@ class ObjectColumn(ColumnAdapter):
     def values(self) -> tuple[np.ndarray, np.ndarray | None]:
         """Return bool, integers or floats if all are of that type; else the objects themselves.
 
-        So none is rounded: neither decimals nor integers beside floats, nor those beyond 64 bits.
+        So none is rounded: no decimal, no integer among floats, no integer beyond 64 bits.
         """
         are_bool = [issubclass(t, bool | np.bool_) for t in self._types]
         are_integers = [issubclass(t, Integral) for t in self._types]
@@ -297,8 +297,8 @@ def as_integers(values: list[Any]) -> np.ndarray:
     for value in (smallest, largest):
         if not limits.min <= value <= limits.max:
             raise ValueError(
-                f"the integer {value} is among the values of X, and 64 bits do not hold it beside "
-                "the others: convert its column to float"
+                f"the integer {value} is among the values of X, and no type of 64 bits holds it "
+                "and the others: convert its column to float"
             )
     return np.array(values, dtype=dtype)
 

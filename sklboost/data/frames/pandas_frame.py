@@ -44,16 +44,15 @@ class PandasFrame(FrameAdapter):
             return None
         dtypes = set(self._dtypes)
         if dtypes <= {np.dtype(np.float32)} or dtypes <= {np.dtype(np.float64)}:
-            is_quick = self._frame.size <= SMALL or self._is_one_array()
-            return self._frame.to_numpy() if is_quick else None
+            if self._frame.size <= SMALL:
+                return self._frame.to_numpy()
+            owners = [np.asarray(_array(self._frame, i)).base for i in range(self.n_columns)]
+            is_one_array = owners[0] is not None and all(owner is owners[0] for owner in owners)
+            return self._frame.to_numpy() if is_one_array else None
         if self._frame.size > SMALL:
             return None
         values = self._frame.to_numpy(np.float64, na_value=np.nan)
         return None if any(map(_is_wide, dtypes)) and may_be_rounded(values) else values
-
-    def _is_one_array(self) -> bool:
-        owners = [np.asarray(_array(self._frame, i)).base for i in range(self.n_columns)]
-        return owners[0] is not None and all(owner is owners[0] for owner in owners)
 
 
 def _array(frame: pd.DataFrame, i: int) -> Any:

@@ -70,7 +70,7 @@ class PolarsColumn(ColumnAdapter):
         return getattr(self._series.dtype, "time_zone", "") or ""
 
     def numbers(self) -> tuple[np.ndarray, np.ndarray | None]:
-        """Return the values: those of polars if nothing is missing and they are in one piece."""
+        """Return the values; no copy if nothing is missing and polars has them in one piece."""
         series = self._series
         if series.dtype in (pl.Decimal, pl.Null):
             series = series.cast(pl.Float64)

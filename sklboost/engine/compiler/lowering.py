@@ -1,6 +1,7 @@
 """The instructions of :mod:`sklboost.engine.instructions` as numba compiles them."""
 
 import functools
+import platform
 import sys
 
 from llvmlite import ir
@@ -20,11 +21,13 @@ from sklboost.engine.instructions import (
     atomic_add,
     atomic_load,
     atomic_store,
+    call_packed,
     count_at_most,
     descend,
     item_bytes,
     load_lanes,
     load_word,
+    pause,
     prefetch,
     prefetch_l2,
     sum_eight,
@@ -371,6 +374,35 @@ def _type_load_word(array, row, column):
         return loaded
 
     return types.uint64(array, types.uint64, types.uint64), codegen
+
+
+@_compiled_as(call_packed)
+def _type_call_packed(function, words):
+    def codegen(context, builder, signature, args):
+        pointer = ir.IntType(8).as_pointer()
+        kind = ir.FunctionType(ir.IntType(32), [pointer, pointer]).as_pointer()
+        room = builder.bitcast(cgutils.alloca_once(builder, ir.IntType(64)), pointer)
+        given = [builder.inttoptr(args[1], pointer), room]
+        return builder.sext(builder.call(builder.inttoptr(args[0], kind), given), ir.IntType(64))
+
+    return types.int64(types.int64, types.int64), codegen
+
+
+@_compiled_as(pause)
+def _type_pause():
+    machine, arguments = platform.machine().lower(), []
+    name = "llvm.x86.sse2.pause" if machine in ("x86_64", "amd64") else ""
+    if machine in ("aarch64", "arm64"):
+        name, arguments = "llvm.aarch64.hint", [ir.IntType(32)(1)]  # the instruction YIELD
+
+    def codegen(context, builder, signature, args):
+        if name:
+            declaration = ir.FunctionType(ir.VoidType(), [number.type for number in arguments])
+            function = cgutils.get_or_insert_function(builder.module, declaration, name)
+            builder.call(function, arguments)
+        return context.get_dummy_value()
+
+    return types.void(), codegen
 
 
 @_compiled_as(yield_processor)

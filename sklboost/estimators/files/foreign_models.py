@@ -10,11 +10,10 @@ from sklearn.base import is_classifier
 from sklboost.boosting.settings import STRATEGIES, tree_params
 from sklboost.estimators.fit.fitting import fit_attributes
 from sklboost.estimators.fit.reading import TREE_PARAMETERS
-from sklboost.estimators.input.classes import ClassTargets, LabelTargets
 from sklboost.estimators.input.feature_names import FittedFeatures
 from sklboost.estimators.input.queries import RankingTargets
 from sklboost.estimators.input.survival_targets import SurvivalTargets
-from sklboost.estimators.input.targets import RegressionTargets, Targets
+from sklboost.estimators.input.targets import ClassTargets, LabelTargets, RegressionTargets, Targets
 from sklboost.estimators.parameters.boosters import (
     ClassifierParameters,
     Parameters,
@@ -26,9 +25,9 @@ from sklboost.estimators.predict.fitted_model import FittedModel, TrainedModel
 from sklboost.files.documents import parse_document, read_bytes, write_ubjson
 from sklboost.files.foreign import ForeignTree, ModelInfo, build_model
 from sklboost.files.lightgbm import read_lightgbm
-from sklboost.files.sections import ModelFileError, Section
-from sklboost.files.xgboost.reading import NOTHING_KNOWN, Known, read_model
-from sklboost.files.xgboost.writing import learner_document
+from sklboost.files.sections import DocumentSection, ModelFileError
+from sklboost.files.xgboost_reading import NOTHING_KNOWN, Known, read_model
+from sklboost.files.xgboost_writing import learner_document
 from sklboost.objectives.loss import RowLoss
 from sklboost.objectives.registry import is_built_in
 
@@ -231,16 +230,16 @@ def estimator_of_xgboost(theirs: Any, kind_of: Callable[[str], type]) -> Any:
         known = _known_of(theirs)
     if hasattr(booster, "save_raw"):
         data, name = bytes(booster.save_raw("ubj")), type(theirs).__name__
-        config = Section(json.loads(booster.save_config()), "configuration")
+        config = DocumentSection(json.loads(booster.save_config()), "configuration")
         known = known._replace(settings=[*known.settings, *_settings_of(config)])
     else:
         data, name = read_bytes(theirs, "XGBoost")
-    document = Section(parse_document(data, name, is_whole=True), name)
+    document = DocumentSection(parse_document(data, name, is_whole=True), name)
     return read_xgboost(document, kind_of, known, forest)
 
 
 def read_xgboost(
-    document: Section,
+    document: DocumentSection,
     kind_of: Callable[[str], type],
     known: Known = NOTHING_KNOWN,
     forest: str = "",
@@ -275,7 +274,7 @@ def _known_of(theirs: Any) -> Known:
     )
 
 
-def _settings_of(config: Section) -> list[tuple[float, float]]:
+def _settings_of(config: DocumentSection) -> list[tuple[float, float]]:
     """Return the learning rate of leaves, and lambda, of a booster's configuration."""
     booster = config["learner"]["gradient_booster"]
     if (within_dart := booster.get("gbtree")) is not None:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_array
 
-from sklboost.estimators.input.arguments import row_values
+from sklboost.estimators.input.rows import row_values
 from sklboost.estimators.input.user_warnings import warn_user
 from sklboost.estimators.parameters.boosters import LOSS_DEFAULTS
 from sklboost.objectives.custom import FunctionLoss, compare_derivatives, values_by_rows

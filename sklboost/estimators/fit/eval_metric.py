@@ -10,8 +10,7 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 
-from sklboost.estimators.input.classes import ClassTargets, LabelTargets
-from sklboost.estimators.input.targets import Targets
+from sklboost.estimators.input.targets import ClassTargets, LabelTargets, Targets
 from sklboost.objectives.blocks import can_read
 from sklboost.objectives.loss import Loss
 from sklboost.objectives.metric import Function, Metric

@@ -1,10 +1,10 @@
 """From a `FitTask` to a fitted model: :func:`train` bins the rows and does the rounds.
 
-:func:`boost` is one training on rows in bins; with `refit` there is a second one, on all rows.
+:func:`make_training` puts together one training on rows in bins; with `refit` there is a second
+one, on all rows.
 """
 
 from collections.abc import Mapping
-from contextlib import closing
 from dataclasses import dataclass, fields, replace
 from typing import Any, NamedTuple
 
@@ -24,9 +24,8 @@ from sklboost.engine.parallel import ThreadTeam, n_threads_for
 from sklboost.engine.structs import BinCuts, TrainingBins
 from sklboost.estimators.fit.eval_metric import check_names, resolve_metrics
 from sklboost.estimators.fit.reading import FitTask, drops_rounds, tree_settings
-from sklboost.estimators.input.arguments import warn_of_no_split
 from sklboost.estimators.input.feature_names import name_text
-from sklboost.estimators.input.rows import Rows
+from sklboost.estimators.input.rows import Rows, warn_of_no_split
 from sklboost.estimators.parameters.boosters import Parameters
 from sklboost.estimators.predict.fitted_model import (
     FittedModel,
@@ -36,9 +35,7 @@ from sklboost.estimators.predict.fitted_model import (
 )
 from sklboost.estimators.progress import progress_callback
 from sklboost.inspection.nested_subtrees import pruning_path
-from sklboost.objectives.custom import FaultyRowError
 from sklboost.objectives.metric import Metric
-from sklboost.tree.predict import codec  # noqa: F401, tells pickle of models
 from sklboost.tree.predict.trees import no_trees, trees_of
 
 
@@ -57,7 +54,9 @@ def train(task: FitTask) -> dict[str, Any]:
         bins = bin_rows(team, rows, parameters)
         clock.lap("binning")
         base_score = start_of(first)
-        training = boost(team, bins, first, base_score, schedule_of(first, base_score))
+        schedule = schedule_of(first, base_score)
+        training = make_training(team, bins, first, base_score, schedule)
+        training.run()
         clock.lap("other", training.seconds)
         best, stop_reason = training.best_iteration, training.stop_reason
         n_rounds = training.n_rounds if best is None else best + 1
@@ -83,6 +82,7 @@ def train(task: FitTask) -> dict[str, Any]:
             len(task.rows.y),
             (float(model.nodes.cover.max()), float(least)),
             parameters.min_child_samples or 0,
+            has_own_cover=task.loss.can_repeat,
         )
     trained = trained_model_of(task, model)
     is_refitted = model is not stopped
@@ -117,7 +117,9 @@ def _train_again(
         validation=[],
         logs_before=False,
     )
-    return bins, boost(team, bins, task, start_of(task), schedule)
+    training = make_training(team, bins, task, start_of(task), schedule)
+    training.run()
+    return bins, training
 
 
 # --- bins
@@ -240,12 +242,16 @@ def metrics_before(task: FitTask) -> list[float]:
     ]
 
 
-def boost(
+def make_training(
     team: ThreadTeam, bins: Bins, task: FitTask, base_score: np.ndarray, schedule: Schedule
 ) -> Training:
-    """Do the rounds of a schedule on the rows of a task."""
+    """Return what does the rounds of a schedule on the rows of a task."""
     rows, loss, parameters, continued = task.rows, task.loss, task.parameters, task.continued
-    raw_score = _raw_scores(rows, base_score, continued)
+    if isinstance(rows.X, RemoteFeatures) and continued is None and len(rows.margin) == 0:
+        # the same of all rows, which are elsewhere: memory for one
+        raw_score = np.broadcast_to(base_score[:, np.newaxis], (loss.n_outputs, len(rows.y)))
+    else:
+        raw_score = _raw_scores(rows, base_score, continued)
     first_score = rows.margin.T
     if continued is not None:
         # rounds of the same loss belong to one training, which started from the margins
@@ -290,14 +296,7 @@ def boost(
     make_grower = bins.make_grower
     if parameters.max_ctr_complexity > 0:
         from sklboost.boosting.category_statistics import make_grower
-    training = Training(team, boosting_task, schedule, make_grower)
-    try:
-        with closing(training.grower):
-            training.run()
-    except FaultyRowError as fault:
-        fault.where = rows.words_for(fault.row)
-        raise
-    return training
+    return Training(team, boosting_task, schedule, make_grower, rows.words_for)
 
 
 # --- the fitted model
@@ -325,7 +324,7 @@ def trained_model_of(task: FitTask, model: Model) -> TrainedModel:
     rows, targets, loss, continued = task.rows, task.targets, task.loss, task.continued
     shift = np.zeros(loss.n_outputs)
     if targets.reads_scores:
-        raw_score = _raw_scores(rows, model.base_score, None)
+        raw_score = rows.starting_scores(model.base_score)
         add_scores(model, rows.X, (0, model.n_trees), raw_score, task.parameters.n_jobs)
         targets, shift = targets.finish(loss, raw_score, rows.y, rows.weight)
     has_margin = len(rows.margin) > 0

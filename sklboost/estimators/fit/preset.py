@@ -21,19 +21,18 @@ from sklboost.estimators.fit.fitting import (
     Bins,
     ChosenParams,
     bin_rows,
-    boost,
+    make_training,
     metrics_before,
     schedule_of,
     start_of,
 )
 from sklboost.estimators.fit.holdout import divide, order_to_hold_out
 from sklboost.estimators.fit.reading import FitTask, stops_early
-from sklboost.estimators.input.arguments import seeds
 from sklboost.estimators.input.bins import bin_checked
 from sklboost.estimators.input.features import feature_settings
 from sklboost.estimators.input.rows import Rows, weigh_classes
 from sklboost.estimators.input.user_warnings import warn_user
-from sklboost.estimators.parameters.boosters import rounds_and_trees
+from sklboost.estimators.parameters.boosters import rounds_and_trees, seeds
 from sklboost.estimators.parameters.rules import is_integer
 from sklboost.estimators.progress import SearchProgress, is_watched, log_line
 from sklboost.objectives.loss import lacking
@@ -215,6 +214,7 @@ class Outcome(NamedTuple):
     value: float  # of the metric after the best round, the mean over the folds
     loss: float  # the same, or its negative if greater is better
     n_rounds: int  # up to the best round
+    share: float  # of the rows, that a training had: the others judged
     # that these rounds took on one fold, and their metrics
     seconds: float
     seconds_to_judge: float = 0.0
@@ -248,9 +248,12 @@ class Trials:
         return len(self._task.rows.y)
 
     @property
-    def n_trained(self) -> int:
-        """How many rows a trial is trained on."""
-        return len(self._folds[0].task.rows.y)
+    def share(self) -> float:
+        """The share of the rows that a trial is trained on."""
+        if self._task.validation:
+            return 1.0
+        (held_out,) = self._folds[0].task.validation.values()
+        return 1.0 - len(held_out.y) / self.n_rows
 
     def judge(self, settings: dict[str, Any]) -> Outcome | None:
         """Return how good models of these parameters are; None if there is no time to find out.
@@ -286,11 +289,12 @@ class Trials:
         mean = np.mean(curves, axis=0)
         loss = -mean if training.greater_is_better(metric) else mean
         best = int(np.argmin(loss))
-        share = (best + 1) / n_rounds
+        part = (best + 1) / n_rounds
         return Outcome(
             *(metric, float(mean[best]), float(loss[best]), best + 1),
-            seconds=training.seconds["boosting"] * share,
-            seconds_to_judge=training.seconds["evaluation"] * share,
+            share=self.share,
+            seconds=training.seconds["boosting"] * part,
+            seconds_to_judge=training.seconds["evaluation"] * part,
             is_cut=is_cut,
         )
 
@@ -305,7 +309,8 @@ class Trials:
         try:
             base_score = start_of(task)
             schedule = schedule_of(task, base_score)
-            training = boost(self._team, fold.bins, task, base_score, schedule)
+            training = make_training(self._team, fold.bins, task, base_score, schedule)
+            training.run()
         except Exception as error:
             error.add_note(f"in a trial of preset='auto', on {len(task.rows.y)} of the rows")
             raise
@@ -469,7 +474,7 @@ class Comparison:
         seconds = best.seconds + (best.seconds_to_judge if stops or task.validation else 0.0)
         self._progress.judged(
             f"best {best.metric} {best.value:.5g}",
-            n_rounds * seconds / best.n_rounds * n_rows / trials.n_trained,
+            n_rounds * seconds / best.n_rounds * n_rows / (trials.n_rows * best.share),
         )
 
     def show(self, chosen: Mapping[str, Choice]) -> None:
@@ -505,21 +510,28 @@ def _comparison(stage: Stage, outcomes: Mapping[Any, Outcome], best: Any) -> str
 
 # Up to so many raw scores of training rows, the steps of the fit are so much smaller than in
 # the trials, and its rounds so many times as many.
-_FINER_STEPS = ((50_000, 4), (500_000, 2), (np.inf, 1))
-# Of what is left of it, for the rounds of the fit: it has more rows than a trial.
+_FINER_STEPS = ((12_000, 8), (50_000, 4), (500_000, 2), (np.inf, 1))
+# The fit has more rows than a trial, and can bear more rounds, unless rows are so few that they
+# cannot tell the best number: then more rounds are as often too many.
+_FEWEST_FOR_MORE_ROUNDS = 1_000
+# Of what is left of `max_time`, for the rounds of the fit.
 _SAFE_SHARE = 0.6
 
 
 def _steps(task: FitTask, outcome: Outcome, n_scores: int) -> dict[str, Choice]:
     """Choose the learning rate and the number of rounds, or the one of them that is free.
 
-    Their product is how far it is to the best model, and the trial has found that.
+    Their product is how far it is to the best model, and the trial has found that for its share
+    of the rows. For all of them it is further: in proportion to the rows.
     """
     free, parameters = task.free, task.parameters
     n_rounds, rate = outcome.n_rounds, parameters.learning_rate
     rate = _TRIAL_RATE if "learning_rate" in free else rate
     of = ", as many as there was time for," if outcome.is_cut else ""
     best = f"{outcome.metric} is best after {n_rounds} rounds{of} of learning rate {rate:g}"
+    if outcome.share < 1.0 and len(task.rows.y) >= _FEWEST_FOR_MORE_ROUNDS:
+        best += f" on {outcome.share:.0%} of the rows"
+        n_rounds = round(n_rounds / outcome.share)
     in_time = np.inf  # rounds of the fit for which there is time
     if parameters.max_time is not None:
         stops = stops_early(parameters)
@@ -527,7 +539,7 @@ def _steps(task: FitTask, outcome: Outcome, n_scores: int) -> dict[str, Choice]:
         if stops or task.validation:
             seconds += outcome.seconds_to_judge
         seconds_left = parameters.max_time - task.clock.elapsed
-        in_time = max(1.0, _SAFE_SHARE * seconds_left / seconds * n_rounds)
+        in_time = max(1.0, _SAFE_SHARE * seconds_left / seconds * outcome.n_rounds)
     if "learning_rate" not in free:
         chosen = {"n_estimators": Choice(n_rounds, best)}
     elif "n_estimators" not in free:
@@ -537,8 +549,8 @@ def _steps(task: FitTask, outcome: Outcome, n_scores: int) -> dict[str, Choice]:
     else:
         # how much smaller the steps are than in the trials; larger for want of time
         finer: float = next(finer for most, finer in _FINER_STEPS if n_scores <= most)
-        share = min(finer, in_time / n_rounds)
-        finer = int(share) if share >= 1.0 else max(share, _TRIAL_RATE / _LARGEST_RATE)
+        finer = min(finer, in_time / n_rounds)
+        finer = int(finer) if finer >= 1.0 else max(finer, _TRIAL_RATE / _LARGEST_RATE)
         if parameters.booster == "dart":
             finer = min(finer, 1.0)
         why = "smaller steps are better, but slower" if finer >= 1.0 else "for want of time"

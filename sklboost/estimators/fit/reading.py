@@ -16,13 +16,10 @@ from sklboost.boosting.callbacks import EarlyStopping, TrainingCallback
 from sklboost.boosting.settings import STRATEGIES, tree_params
 from sklboost.data.binned_matrix import BinnedMatrix
 from sklboost.data.encoding import Encoding
-from sklboost.data.features import RemoteFeatures
 from sklboost.data.frames import dask_kind
 from sklboost.engine.structs import FeatureRules, TreeParams
 from sklboost.estimators.fit.holdout import hold_out, lost_numbers
 from sklboost.estimators.fit.sklearn_callbacks import CopiedCallbacks
-from sklboost.estimators.input.arguments import FitArguments, given_sets, seeds
-from sklboost.estimators.input.classes import ClassTargets, listed, places_among
 from sklboost.estimators.input.feature_names import (
     FittedFeatures,
     are_comparable,
@@ -30,15 +27,17 @@ from sklboost.estimators.input.feature_names import (
 )
 from sklboost.estimators.input.features import check_has_values, check_is_dense, feature_settings
 from sklboost.estimators.input.rows import (
+    FitArguments,
     Rows,
     encode_targets,
+    given_sets,
     training_rows,
     validation_rows,
     weigh_classes,
 )
-from sklboost.estimators.input.targets import Targets
+from sklboost.estimators.input.targets import ClassTargets, Targets, listed, places_among
 from sklboost.estimators.input.user_warnings import warn_user
-from sklboost.estimators.parameters.boosters import Parameters, rounds_and_trees
+from sklboost.estimators.parameters.boosters import Parameters, rounds_and_trees, seeds
 from sklboost.estimators.parameters.rules import (
     check_parameters,
     is_default,
@@ -48,10 +47,13 @@ from sklboost.estimators.parameters.rules import (
 from sklboost.estimators.predict.fitted_model import FittedModel
 from sklboost.objectives.custom import StoredLoss
 from sklboost.objectives.loss import Loss, lacking
-from sklboost.objectives.registry import TASK_WORDS
+from sklboost.objectives.registry import TASK_WORDS, make_loss
 
 if TYPE_CHECKING:
     from sklboost.estimators.fit.fitting import ChosenParams
+
+# The search of a symmetric tree has the histograms of all nodes of a depth in memory: so CatBoost.
+_DEEPEST_SYMMETRIC = 16
 
 
 class Clock:
@@ -135,26 +137,54 @@ def read_task(
         free = frozenset(name for name in names if is_default(estimator, name))
     if "categorical_features" in free:  # with a preset tables are read as they come
         parameters = replace(parameters, categorical_features="auto")
-    init_model, xgb_model = arguments.init_model, arguments.xgb_model
-    if init_model is not None and xgb_model is not None:
-        raise ValueError("init_model and xgb_model are two names of one argument: give one")
-    other, name = (init_model, "init_model") if xgb_model is None else (xgb_model, "xgb_model")
-    is_warm_start = other is None and bool(parameters.warm_start) and hasattr(estimator, "model_")
-    if is_warm_start:
-        other, name = estimator, "the model of warm_start=True"
-    elif other is not None:
-        other = estimator._model_to_continue(other)
-    if other is not None and type(other) is not type(estimator):
-        raise TypeError(
-            f"{name}={other!r}: it must be a fitted {type(estimator).__name__}, or a file or a "
-            "model of another library that is read as one: the new trees are added to its trees"
-        )
-    continued = None if other is None else other._fitted
+    continued, name, is_warm_start = None, "", False
+    is_continuing = arguments.init_model is not None or arguments.xgb_model is not None
+    if is_continuing or parameters.warm_start:
+        continued, name, is_warm_start = _model_to_continue(estimator, arguments)
     clock = Clock()
-    copied = {id(callback) for callback in estimator._copied}
-    if copied.intersection(map(id, estimator.callbacks or ())):
-        own = [callback for callback in estimator.callbacks if id(callback) in copied]
-        listeners = [*listeners, CopiedCallbacks(own)]
+    if estimator._copied and (copied := estimator._copied_callbacks()):
+        listeners = [*listeners, CopiedCallbacks(copied)]
+
+    with np.errstate(all="ignore"):  # values may be infinite
+        encodings = None
+        if continued is not None:  # the same values become the same numbers
+            plain = (Encoding(),) * continued.features.n_features
+            encodings = plain if continued.encodings is None else continued.encodings
+        how_to_read = feature_settings(type(estimator).__name__, parameters)
+        kind = estimator._kind
+        if dask_kind(X):
+            _check_cluster_parameters(parameters, kind)
+        rows, features = training_rows(X, y, arguments, how_to_read, kind=kind, encodings=encodings)
+        targets: Targets = kind.learn(rows.y, rows.weight, parameters)
+        if continued is not None:
+            targets = targets.continuing(continued.targets, name)
+        loss = targets.make_loss(parameters)
+        if continued is not None:
+            _check_continued(continued, name, parameters, features, targets, loss, rows)
+        rules = read_feature_rules(parameters, features)
+        if parameters.max_ctr_complexity > 0:
+            _check_statistics(rows, parameters, name)
+        if parameters.linear_tree:
+            _check_linear(rows, loss, rules)
+        rows = encode_targets(rows, targets, loss, "y")
+        if need := lacking(loss, rows.y):
+            raise ValueError(f"y has no {need}: there is nothing to learn from")
+
+        validation = {}
+        for given in given_sets(arguments):
+            if dask_kind(given.X):
+                given = given._replace(X=given.X.compute())
+            scored = validation_rows(given, features, how_to_read, type(targets))
+            if len(rows.margin) > 0 and len(scored.margin) == 0:
+                raise ValueError(
+                    f"base_margin is given for X, but not for {given.argument}: scores start from "
+                    "it, so pass base_margin_val, or base_margin_eval_set"
+                )
+            if len(rows.margin) == 0 and len(scored.margin) > 0:
+                raise ValueError(f"base_margin is given for {given.argument}, but not for X")
+            words = f"y of {given.argument}"
+            validation[given.name] = encode_targets(scored, targets, loss, words)
+
     task = FitTask(
         parameters=parameters,
         is_forest=estimator._is_forest,
@@ -164,17 +194,15 @@ def read_task(
         listeners=listeners,
         make_estimator=estimator._fitted_copy,
         clock=clock,
+        features=features,
+        targets=targets,
+        loss=loss,
+        rules=rules,
+        rows=rows,
+        validation=validation,
+        everything=rows,
+        all_targets=targets,
         free=free,
-        **_read_data(
-            X,
-            y,
-            arguments,
-            parameters,
-            kind=estimator._kind,
-            estimator_name=type(estimator).__name__,
-            continued=continued,
-            name=name,
-        ),
     )
     clock.lap("checks")
     if parameters.preset is not None:
@@ -186,86 +214,52 @@ def read_task(
     return plan_task(task)
 
 
-# --- the data
+# --- what does not go together
 
 
-@np.errstate(all="ignore")
-def _read_data(
-    X: Any,
-    y: Any,
-    arguments: FitArguments,
-    parameters: Parameters,
-    kind: type[Targets],
-    estimator_name: str,
-    continued: FittedModel | None,
-    name: str,
-) -> dict[str, Any]:
-    """Check the data of a fit, and what does not go with it; return fields of the task, by name.
+def _model_to_continue(
+    estimator: Any, arguments: FitArguments
+) -> tuple[FittedModel | None, str, bool]:
+    """Return the model that new rounds are added to, its name in errors, and if it is a warm start.
 
-    `name` names the model that is continued.
+    None with `warm_start` before the first fit. ValueError for two models, TypeError for one of
+    another class.
     """
-    encodings = None
-    if continued is not None:  # the same values become the same numbers
-        plain = (Encoding(),) * continued.features.n_features
-        encodings = plain if continued.encodings is None else continued.encodings
-    settings = feature_settings(estimator_name, parameters)
-    if dask_kind(X):
-        _check_cluster_parameters(parameters)
-    rows, features = training_rows(X, y, arguments, settings, kind=kind, encodings=encodings)
-    targets: Targets = kind.learn(rows.y, rows.weight, parameters)
-    if continued is not None:
-        targets = targets.continuing(continued.targets, name)
-    loss = targets.make_loss(parameters)
-    if continued is not None:
-        if isinstance(continued.loss, StoredLoss) and parameters.objective is None:
-            raise ValueError(
-                f"{name} was trained with objective={continued.loss.name}, a loss of your own, "
-                "which its file does not hold: call set_params(objective=...) with it before"
-            )
-        _check_continued(continued, name, features, targets, loss)
-        if continued.has_margin and len(rows.margin) == 0:
-            raise ValueError(
-                f"{name} was fitted with base_margin, and its scores start from it: pass it here, "
-                "too"
-            )
-    rules = read_feature_rules(parameters, features)
-    if parameters.max_ctr_complexity > 0:
-        _check_statistics(rows, parameters, name if continued is not None else "")
-    if parameters.linear_tree:
-        _check_linear(rows, loss, rules)
-    rows = encode_targets(rows, targets, loss, "y")
-    if need := lacking(loss, rows.y):
-        raise ValueError(f"y has no {need}: there is nothing to learn from")
-    validation = {}
-    for given_set in given_sets(arguments):
-        if dask_kind(given_set.X):
-            given_set = given_set._replace(X=given_set.X.compute())
-        own = validation_rows(given_set, features, settings, type(targets))
-        if len(rows.margin) > 0 and len(own.margin) == 0:
-            raise ValueError(
-                f"base_margin is given for X, but not for {given_set.argument}: scores start from "
-                "it, so pass base_margin_val, or base_margin_eval_set"
-            )
-        if len(rows.margin) == 0 and len(own.margin) > 0:
-            raise ValueError(f"base_margin is given for {given_set.argument}, but not for X")
-        words = f"y of {given_set.argument}"
-        validation[given_set.name] = encode_targets(own, targets, loss, words)
-    return {
-        "features": features,
-        "targets": targets,
-        "loss": loss,
-        "rules": rules,
-        "rows": rows,
-        "validation": validation,
-        "everything": rows,
-        "all_targets": targets,
-    }
+    other, name = arguments.init_model, "init_model"
+    if other is not None and arguments.xgb_model is not None:
+        raise ValueError("init_model and xgb_model are two names of one argument: give one")
+    if other is None:
+        other, name = arguments.xgb_model, "xgb_model"
+    is_warm_start = other is None
+    if not is_warm_start:
+        other = estimator._model_to_continue(other)
+    elif hasattr(estimator, "model_"):
+        other, name = estimator, "the model of warm_start=True"
+    else:
+        return None, "", False
+    if type(other) is not type(estimator):
+        raise TypeError(
+            f"{name}={other!r}: it must be a fitted {type(estimator).__name__}, or a file or a "
+            "model of another library that is read as one: the new trees are added to its trees"
+        )
+    return other._fitted, name, is_warm_start
 
 
 def _check_continued(
-    continued: FittedModel, name: str, features: FittedFeatures, targets: Targets, loss: Loss
+    continued: FittedModel,
+    name: str,
+    parameters: Parameters,
+    features: FittedFeatures,
+    targets: Targets,
+    loss: Loss,
+    rows: Rows,
 ) -> None:
     """Raise ValueError unless the continued model has the same features, classes and outputs."""
+    if isinstance(continued.loss, StoredLoss) and parameters.objective is None:
+        raise ValueError(
+            f"{name} was trained with objective={continued.loss.name}, a loss of your own, which "
+            "its file does not hold: call set_params(objective=...) with it before"
+        )
     before = continued.features
     if before.n_features != features.n_features:
         raise ValueError(
@@ -313,6 +307,10 @@ def _check_continued(
             f"{before_loss.name!r} (link {before_loss.link!r}), whose raw scores mean something "
             f"else: continue with {with_what}, or fit anew"
         )
+    if continued.has_margin and len(rows.margin) == 0:
+        raise ValueError(
+            f"{name} was fitted with base_margin, and its scores start from it: pass it here, too"
+        )
 
 
 def _check_statistics(rows: Rows, parameters: Parameters, continued_name: str) -> None:
@@ -349,30 +347,26 @@ def _check_linear(rows: Rows, loss: Loss, rules: FeatureRules) -> None:
         )
 
 
-def _check_cluster_parameters(parameters: Parameters) -> None:
-    """Raise ValueError for parameters that do not go with features on a cluster."""
+def _check_cluster_parameters(parameters: Parameters, kind: type[Targets]) -> None:
+    """Raise ValueError for parameters that do not go with features on a cluster.
+
+    So does a loss whose derivatives need all rows in one place. Of classes no loss by name does.
+    """
     refused = {
         "linear_tree=True": parameters.linear_tree,
-        "booster='dart'": parameters.booster == "dart",
+        "grow_policy='symmetric'": parameters.grow_policy == "symmetric",
         f"preset={parameters.preset!r}": parameters.preset is not None,
         f"max_ctr_complexity={parameters.max_ctr_complexity}": parameters.max_ctr_complexity > 0,
     }
     for what, is_asked_for in refused.items():
         if is_asked_for:
             raise _refusal(what, "leave it out")
-
-
-def _check_cluster_loss(loss: Loss) -> None:
-    """Raise ValueError for a loss whose derivatives, or leaves, need all rows in one place."""
-    what = ""
-    if len(loss.renewal) > 0:
-        what = "its leaves are quantiles of the residuals of all their rows"
-    elif type(loss).prepare is not Loss.prepare:
-        what = "the derivatives of a row depend on other rows"
-    elif loss.block is None or loss.row_derivatives is not None:
-        what = "it is not one of this package"
-    if what:
-        raise _refusal(f"objective={loss.name!r}, where {what},", "choose another one")
+    loss = parameters.objective
+    if not isinstance(loss, Loss) and isinstance(kind.task, str):
+        loss = make_loss(loss, kind.task, 1, vars(parameters))
+    if isinstance(loss, Loss) and not (type(loss).prepare is Loss.prepare and loss.can_repeat):
+        what = f"objective={loss.name!r}, where the derivatives of a row depend on other rows,"
+        raise _refusal(what, "choose another one")
 
 
 def _refusal(what: str, remedy: str) -> ValueError:
@@ -389,8 +383,6 @@ def plan_task(task: FitTask) -> FitTask:
     parameters, continued = task.parameters, task.continued
     stop, n_parallel_trees = rounds_and_trees(parameters, task.is_forest)
     _check_combination(task, n_parallel_trees)
-    if isinstance(task.rows.X, RemoteFeatures):
-        _check_cluster_loss(task.loss)
     first = 0
     if continued is not None:
         first = continued.model.n_rounds
@@ -452,6 +444,8 @@ def _check_combination(task: FitTask, n_parallel_trees: int) -> None:
             "linear_tree=True does not go with booster='dart', which scales constant leaves only: "
             "set linear_tree=False, or booster='gbtree'"
         )
+    if parameters.grow_policy == "symmetric":
+        _check_symmetric(task)
     if task.continued is None:
         return
     name, model = task.continued_name, task.continued.model
@@ -472,6 +466,33 @@ def _check_combination(task: FitTask, n_parallel_trees: int) -> None:
         raise ValueError(
             f"multi_strategy={parameters.multi_strategy!r}, but {name} was fitted with "
             f"{strategy!r}: continue with the same"
+        )
+
+
+def _check_symmetric(task: FitTask) -> None:
+    """Raise ValueError for what nodes that share their splits cannot have."""
+    parameters = task.parameters
+    depth, other = parameters.max_depth, "or grow_policy='depthwise'"
+    if not 1 <= depth <= _DEEPEST_SYMMETRIC:  # type: ignore[operator]
+        raise ValueError(
+            f"max_depth={depth} with grow_policy='symmetric', which searches all nodes of a depth "
+            f"at once: set max_depth to an integer from 1 to {_DEEPEST_SYMMETRIC}, {other}"
+        )
+    if parameters.max_leaves != 0:
+        raise ValueError(
+            f"max_leaves={parameters.max_leaves} with grow_policy='symmetric', where all nodes "
+            f"of a depth are split: limit max_depth and set max_leaves=0, {other}"
+        )
+    if parameters.interaction_constraints is not None:
+        raise ValueError(
+            "grow_policy='symmetric' does not go with interaction_constraints, which allow each "
+            f"node other features: set interaction_constraints=None, {other}"
+        )
+    categories = task.features.attributes.get("categories_", {})
+    if categories:
+        raise ValueError(
+            f"grow_policy='symmetric' does not go with categories (of {[*categories]!s:.200}), of "
+            f"which each node has a set of its own: encode them as numbers, {other}"
         )
 
 

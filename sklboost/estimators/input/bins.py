@@ -27,7 +27,6 @@ from sklboost.data.raw_values import Allocate, Values
 from sklboost.data.sparse_table import SparseTable
 from sklboost.engine.parallel import ThreadTeam, n_threads_for
 from sklboost.engine.structs import BinCuts
-from sklboost.estimators.input.arguments import row_weights
 from sklboost.estimators.input.feature_names import Encodings
 from sklboost.estimators.input.features import (
     SHAPE_CHECKS,
@@ -39,11 +38,12 @@ from sklboost.estimators.input.features import (
     shape_of,
     unless_plain,
 )
+from sklboost.estimators.input.rows import row_weights
 from sklboost.estimators.parameters.boosters import Parameters
 from sklboost.estimators.parameters.rules import check_parameters
 from sklboost.estimators.progress import ReadingProgress
 from sklboost.files.documents import write_json
-from sklboost.files.sections import Section
+from sklboost.files.sections import DocumentSection
 from sklboost.files.values import (
     NotStorableError,
     encoding_document,
@@ -108,7 +108,7 @@ def open_bins(path: Any, scratch: Any = None) -> Any:
     """
     folder, document = open_folder(path)
     place = f"{Path(path) / 'bins.json'}"
-    section = Section(document, place)
+    section = DocumentSection(document, place)
     binning = _read_binning(section["binning"], folder.rows.shape[1])
     B = of_folder(folder, binning, None if scratch is None else Path(scratch).absolute())
     others = tuple(read_array(folder.path, part.text()) for part in section["arrays"])
@@ -143,7 +143,7 @@ def _binning_document(binning: Binning) -> dict[str, Any]:
         ) from None
 
 
-def _read_binning(section: Section, n_features: int) -> Binning:
+def _read_binning(section: DocumentSection, n_features: int) -> Binning:
     cuts = BinCuts(**{name: read_vector(section["cuts"][name]) for name in BinCuts._fields})
     names, encodings = section["feature_names"], section["encodings"]
     binning = Binning(

@@ -175,7 +175,7 @@ def fit_cluster(
         declared = read_categories(settings.categorical_features, names)
         if is_auto(settings):
             declared |= source.bools
-        exact = exact_weights(weight)
+        exact = weight if (weight == 1.0).all() else exact_weights(weight)
         masses = source.look_at(sorted(source.special | declared), exact)
         encodings = fit_encodings(source, settings, masses, exact)
     else:

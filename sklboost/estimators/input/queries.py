@@ -14,15 +14,15 @@ from sklearn.utils import check_array, column_or_1d
 
 from sklboost.data.features import Features
 from sklboost.data.frames import refuse_lazy
-from sklboost.estimators.input.arguments import one_each, row_values
 from sklboost.estimators.input.feature_names import FittedFeatures, column_names
 from sklboost.estimators.input.features import features
+from sklboost.estimators.input.rows import one_each, row_values
 from sklboost.estimators.input.targets import RegressionTargets, Targets
 from sklboost.estimators.parameters.boosters import Parameters
 
 
 class GivenQueries(NamedTuple):
-    """Rows of a ranker as `fit` passes them on."""
+    """Rows of a ranker as `fit` passes them on, and `score` reads them."""
 
     y: np.ndarray  # float64, shape (n_samples, 2): relevances, and numbers of queries
     weight: np.ndarray | None  # float64, shape (n_samples,), or None
@@ -78,7 +78,10 @@ def features_of_documents(
 
 
 class QueryNames(NamedTuple):
-    """What the arguments of a set of rows are called, for errors."""
+    """What the arguments of a set of rows are called, for errors.
+
+    The same checks read the rows of the training, `X_val` and each pair of `eval_set`.
+    """
 
     y: str = "y"
     qid: str = "qid"

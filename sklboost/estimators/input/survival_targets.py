@@ -7,9 +7,8 @@ import numpy as np
 from sklearn.utils import check_array, check_consistent_length
 
 from sklboost.data.frames import adapter_for, dask_kind, is_frame
-from sklboost.estimators.input.arguments import one_each, row_values
-from sklboost.estimators.input.classes import listed, places_among
-from sklboost.estimators.input.targets import RegressionTargets, Targets
+from sklboost.estimators.input.rows import one_each, row_values
+from sklboost.estimators.input.targets import RegressionTargets, Targets, listed, places_among
 from sklboost.estimators.parameters.boosters import Parameters
 from sklboost.objectives.domains import refuse_first
 from sklboost.objectives.loss import Loss

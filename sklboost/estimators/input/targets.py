@@ -2,25 +2,36 @@
 
 In several columns NaN is a value that is not known: it has no gradient, so each column is learnt
 from its own known rows, and no row needs to be left out for one of its columns.
+
+Class weights multiply the weights of the rows, and so change the shares of the classes that a model
+learns. Source of the correction: King & Zeng (2001), "Logistic Regression in Rare Events Data",
+prior correction.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from collections.abc import Callable, Hashable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_array, column_or_1d
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
-from sklboost.estimators.input.arguments import places, row_values
-from sklboost.estimators.parameters.boosters import Parameters
+from sklboost.data.frames.adapter import as_objects
+from sklboost.data.raw_values import row_blocks
+from sklboost.estimators.input.rows import check_largest_weight, places, row_values
+from sklboost.estimators.input.user_warnings import warn_user
+from sklboost.estimators.parameters.boosters import ClassifierParameters, Parameters
 from sklboost.objectives.loss import Loss
 from sklboost.objectives.registry import find_distribution, make_loss
+from sklboost.objectives.start_values import weighted_mean
 
 if TYPE_CHECKING:
     from sklboost.estimators.parameters.kinds import DistributionParameters
+
 
 # Gradients are float32: beyond these they would overflow, or vanish, without a word.
 _LARGEST_TARGET = 1e30
@@ -257,3 +268,448 @@ class DistributionTargets(RegressionTargets):
     def loss(self) -> Loss:
         """The loss, which the targets alone decide."""
         return find_distribution(self.distribution)(self.spread)
+
+
+_PROBABILITIES = "for probabilities as targets, use XGBRegressorLite(objective='reg:logistic')"
+_LABELS_OF_A_BYTE = 256
+# The first so many rows of a block are sorted; if they have at most so many labels, the other rows
+# are compared with these.
+_FIRST_ROWS, _MOST_COMPARED = 1000, 10
+# Labels that scikit-learn is shown, all of them: it takes about as long as to find which there are.
+_MOST_SHOWN = 10_000
+
+# Newton's steps on the shift. Three to five are the rule; a step of 2 is seven times the odds.
+_MOST_STEPS = 100
+_LONGEST_STEP = 2.0
+# Of a mean probability.
+_TOLERANCE = 1e-10
+# Keeps the matrix regular where no row's probability moves any more.
+_RIDGE = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class ClassTargets(Targets):
+    """One of several classes a row.
+
+    A single class is learnt as the first of two, the second of which no row has. So raw scores are
+    the log-odds of another class, as low as they can be, and rounds go on as ever; but predictions
+    do not depend on them.
+    """
+
+    classes: np.ndarray  # the labels, sorted, shape (n_classes,)
+    # float64, shape (n_classes,): what the weights of each class's rows are multiplied by
+    multipliers: np.ndarray
+    is_calibrated: bool  # raw scores are shifted so that probabilities are of unweighted classes
+
+    @classmethod
+    def kinds(cls) -> tuple[type[Targets], ...]:
+        """Return the kinds of one label a row and of several."""
+        return cls, LabelTargets
+
+    @classmethod
+    def learn(
+        cls, y: np.ndarray, weight: np.ndarray, parameters: ClassifierParameters
+    ) -> "ClassTargets | LabelTargets":
+        """Find the classes in labels of rows of positive weight, or several labels of each row."""
+        if y.ndim == 2:
+            return LabelTargets.learn(y, weight, parameters)
+        classes = check_labels(y)
+        is_counted = isinstance(parameters.class_weight, str)
+        codes = label_numbers(y, classes) if is_counted else np.empty(0, np.uint8)
+        multipliers = class_multipliers(
+            parameters.class_weight,
+            parameters.scale_pos_weight,  # type: ignore[arg-type]
+            classes,
+            codes,
+            weight,
+        )
+        return cls(classes, multipliers, parameters.calibrated_prior and len(classes) > 1)
+
+    @property
+    def is_constant(self) -> bool:  # type: ignore[override]
+        """Whether there is one class only."""
+        return len(self.classes) == 1
+
+    @property
+    def reads_scores(self) -> bool:  # type: ignore[override]
+        """Whether raw scores are shifted."""
+        return self.is_calibrated
+
+    @property
+    def task(self) -> str:  # type: ignore[override]
+        """Of up to two classes ``"binary"``."""
+        return "binary" if len(self.classes) <= 2 else "multiclass"
+
+    @property
+    def size(self) -> int:  # type: ignore[override]
+        """The number of classes; 1 if there are up to two."""
+        return 1 if self.task == "binary" else len(self.classes)
+
+    def encode(self, y: np.ndarray, name: str) -> np.ndarray:
+        """Return numbers of classes, uint8 or float64; ValueError for labels that are no class."""
+        check_columns(y, 1, name)
+        labels = distinct_labels(y)
+        codes = places_among(self.classes, labels)
+        if (codes < 0).any():
+            raise ValueError(
+                f"{name} has the labels {listed(labels[codes < 0])}, which y does not have: the "
+                f"classes are {listed(self.classes)}"
+            )
+        numbers = label_numbers(y, labels)
+        dtype = np.uint8 if len(self.classes) <= _LABELS_OF_A_BYTE else np.float64
+        if np.array_equal(codes, np.arange(len(codes))):
+            return numbers.astype(dtype, copy=False)
+        return codes.astype(dtype)[numbers]
+
+    def weigh(self, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
+        """Return the weights times those of the classes; `weight` itself if these are all 1.
+
+        ValueError if sums of the products could overflow.
+        """
+        if (self.multipliers == 1.0).all():
+            return weight
+        factors = self.multipliers[y.astype(np.intp)]
+        product = factors * weight if len(weight) else factors
+        check_largest_weight(product, "sample_weight times class weight")
+        return product
+
+    def unweigh(self, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
+        """Return the weights without those of the classes."""
+        if len(weight) == 0 or (self.multipliers == 1.0).all():
+            return weight
+        unweighted: np.ndarray = weight / self.multipliers[y.astype(np.intp)]
+        return unweighted
+
+    def of_more(self, y: np.ndarray, weight: np.ndarray, parameters: Any) -> Targets:
+        """Return the same classes, balanced anew if that is asked for."""
+        if parameters.class_weight != "balanced":
+            return self
+        factor = parameters.scale_pos_weight if len(self.classes) == 2 else 1.0
+        codes = y.astype(np.intp)
+        multipliers = class_multipliers("balanced", factor, self.classes, codes, weight)
+        return replace(self, multipliers=multipliers)
+
+    def decode(self, y: np.ndarray) -> np.ndarray:
+        """Return the labels of numbers of classes."""
+        return self.classes[y.astype(np.intp)]
+
+    def labels(self, raw_score: np.ndarray) -> np.ndarray:
+        """Return the most probable class of each row, shape (n_samples,)."""
+        if self.is_constant:
+            return np.repeat(self.classes, raw_score.shape[1])
+        if len(raw_score) == 1:
+            return self.classes[(raw_score[0] > 0.0).astype(np.intp)]
+        return self.classes[raw_score.argmax(axis=0)]
+
+    def make_loss(self, parameters: Parameters) -> Loss:
+        """Return the loss; ValueError if its probabilities cannot be calibrated, but are to be."""
+        if self.task == "binary":
+            check_prior(parameters.base_score)
+        loss = super().make_loss(parameters)
+        if self.is_calibrated and loss.link not in ("logit", "softmax"):
+            raise ValueError(
+                f"calibrated_prior=True: objective={loss.name!r} has no probabilities that a shift "
+                "of the raw scores would correct; choose 'binary:logistic' or 'multi:softprob'"
+            )
+        return loss
+
+    def link(self, loss: Loss) -> Callable[[np.ndarray], np.ndarray]:
+        """Return what turns raw scores into probabilities, shape (n_samples, n_classes)."""
+        if self.is_constant:
+            return lambda raw_score: np.ones((raw_score.shape[1], 1))
+        return loss.probabilities
+
+    def strata_for_holdout(self, y: np.ndarray) -> np.ndarray | None:
+        """Return the classes."""
+        return y
+
+    def is_complete(self, y: np.ndarray) -> bool:
+        """Whether there are two classes or more."""
+        return len(np.unique(y)) > 1
+
+    def needs(self, y: np.ndarray, loss: Loss) -> dict[str, np.ndarray]:
+        """Return the classes."""
+        return {"row": y}
+
+    def words_of(self, number: float) -> str:
+        """Return the name of the class."""
+        return f" of class {self.classes.tolist()[int(number)]!r}"
+
+    def finish(
+        self, loss: Loss, raw_score: np.ndarray, y: np.ndarray, weight: np.ndarray
+    ) -> tuple[Targets, np.ndarray]:
+        """Return the shift that makes probabilities those of the unweighted classes."""
+        codes, unweighted = y.astype(np.intp), self.unweigh(y, weight)
+        start = prior_shift(self.multipliers)
+        return self, calibrate_prior(loss, raw_score, codes, unweighted, start)
+
+    @property
+    def expected_shift(self) -> "float | np.ndarray":  # type: ignore[override]
+        """The prior correction alone, if raw scores are shifted."""
+        return prior_shift(self.multipliers)[:, np.newaxis] if self.is_calibrated else 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class LabelTargets(Targets):
+    """Several labels, each of which a row has or has not."""
+
+    # int, shape (n_labels,): the numbers of the labels, as scikit-learn's MLPClassifier has them
+    classes: np.ndarray
+    dtype: np.dtype  # of predictions, as `y` had it
+
+    task = "multilabel"
+
+    @classmethod
+    def learn(cls, y: np.ndarray, weight: np.ndarray, parameters: ClassifierParameters) -> Self:
+        """Check an indicator of labels, shape (n_samples, n_labels)."""
+        read_indicator(y, "y")
+        n_labels = y.shape[1]
+        refuse_class_weights(vars(parameters), n_labels)
+        return cls(np.arange(n_labels), y.dtype if y.dtype.kind in "biuf" else np.dtype(np.float64))
+
+    @property
+    def size(self) -> int:  # type: ignore[override]
+        """The number of labels."""
+        return len(self.classes)
+
+    def encode(self, y: np.ndarray, name: str) -> np.ndarray:
+        """Return 1 where a row has a label, 0 where not, NaN where that is not known."""
+        check_columns(y, len(self.classes), name)
+        return read_indicator(y, name)
+
+    def wanted(self, y: np.ndarray) -> list[np.ndarray]:
+        """Return whether rows have the labels: else a label would seem to be none's, or all's."""
+        return [*y.T]
+
+    def labels(self, raw_score: np.ndarray) -> np.ndarray:
+        """Return 1 where a label is likelier than not, else 0; shape (n_samples, n_labels)."""
+        return (raw_score.T > 0.0).astype(self.dtype, order="C")
+
+    def make_loss(self, parameters: Parameters) -> Loss:
+        """Return the loss of labels that are independent of one another."""
+        check_prior(parameters.base_score)
+        return super().make_loss(parameters)
+
+
+def check_prior(base_score: Any) -> None:
+    """Raise ValueError unless it is None, a probability, or a list of probabilities."""
+    if base_score is None or all(0.0 < prior < 1.0 for prior in np.ravel(base_score)):
+        return
+    raise ValueError(
+        f"base_score={base_score!r:.100}: for two classes, or labels, it is a probability, so it "
+        "must be between 0 and 1, both excluded"
+    )
+
+
+# --- labels
+
+
+def check_labels(y: np.ndarray) -> np.ndarray:
+    """Return the labels in `y`, shape (n_samples,), sorted; ValueError for what are none."""
+    shown, labels = y, None
+    if len(y) > _MOST_SHOWN and y.dtype.kind != "O":
+        # scikit-learn looks at all rows; of each label a few tell it as much
+        labels = distinct_labels(y)
+        shown = np.repeat(labels, 3) if 3 * len(labels) < len(y) else y
+    try:
+        check_classification_targets(shown)
+    except ValueError as error:
+        if y.dtype.kind == "f" and y.min() >= 0.0 and y.max() <= 1.0:
+            raise ValueError(f"{error} Or {_PROBABILITIES}") from None
+        if y.dtype.kind == "O":
+            types = ", ".join(sorted({type(label).__name__ for label in y}))
+            raise ValueError(
+                f"{error} y holds Python objects of type {types}: labels are all text, or numbers "
+                "of a dtype of their own, as y.astype(int) has"
+            ) from None
+        raise
+    return distinct_labels(y) if labels is None else labels
+
+
+def distinct_labels(y: np.ndarray) -> np.ndarray:
+    """Return the labels in `y`, sorted."""
+    found = [y[:0]]
+    for rows in row_blocks(len(y)):
+        some = y[rows]
+        # the first rows tend to have all labels: comparing the others with few takes a tenth of the
+        # time of sorting
+        first = np.unique(some[:_FIRST_ROWS])
+        is_new = np.ones(len(some), dtype=bool)
+        for label in first if len(first) <= _MOST_COMPARED else ():
+            is_new = is_new & (some != label)
+        found += [first, np.unique(some[is_new])]
+    return np.unique(np.concatenate(found))
+
+
+def label_numbers(y: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """Return where each is among the sorted labels; uint8 if there are up to 256, else int64."""
+    numbers: np.ndarray = np.zeros(
+        len(y), np.uint8 if len(labels) <= _LABELS_OF_A_BYTE else np.int64
+    )
+    for rows in row_blocks(len(y)):
+        if len(labels) <= _MOST_COMPARED and y.dtype.kind in "biuf":
+            for label in labels[1:]:
+                numbers[rows] += y[rows] >= label
+        else:
+            numbers[rows] = np.searchsorted(labels, y[rows])
+    return numbers
+
+
+def places_among(classes: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """Return where each label is among the classes, int64; -1 if it is none.
+
+    Numbers of different dtypes are compared exactly, which NumPy does not always do, and times
+    whatever their units are. Objects may be labels of any dtype.
+    """
+    if classes.dtype.kind in "mM" and labels.dtype.kind == "O":
+        with suppress(TypeError, ValueError):  # of what is no time
+            if not any(isinstance(label, int | str) for label in labels):  # which NumPy reads, too
+                labels = np.array(labels.tolist(), dtype=f"{classes.dtype.kind}8")
+    kind, kinds = classes.dtype.kind, {classes.dtype.kind, labels.dtype.kind}
+    if kinds & {"m", "M"} and len(kinds) > 1 and kind != "O":
+        return np.full(len(labels), -1)  # times are no numbers, though those of ns become such
+    if kind == labels.dtype.kind and kind in "mM":
+        unit = np.result_type(labels, classes)
+        labels, classes = labels.astype(unit).view(np.int64), classes.astype(unit).view(np.int64)
+    known = {label: place for place, label in enumerate(classes.tolist())}
+    return np.array([known.get(label, -1) for label in labels.tolist()], dtype=np.int64)
+
+
+def listed(labels: np.ndarray) -> list[Any]:
+    """Return labels as errors show them: times as dates, which are numbers to Python."""
+    return list(map(str, labels)) if labels.dtype.kind in "mM" else labels.tolist()
+
+
+def read_indicator(y: np.ndarray, name: str) -> np.ndarray:
+    """Return 1 where a row has a label, 0 where not, NaN where that is not known.
+
+    Float64, shape (n_samples, n_labels). ValueError for any other value, with the remedy.
+    """
+    try:
+        is_text = y.dtype.kind in "USmM"
+        indicator = (y[:0] if is_text else y).astype(np.float64)
+        values = set(y.flat if is_text else np.unique(indicator[~np.isnan(indicator)]).tolist())
+    except (TypeError, ValueError):  # objects that are no numbers
+        values = set(y.flat)
+    others = sorted(map(str, values - {0.0, 1.0}))
+    if others:
+        raise ValueError(
+            f"{name} has {y.shape[1]} columns and the value {others[0]}: each column is a label "
+            "that rows have (1) or have not (0; NaN: not known). For several targets of any "
+            "classes, use sklearn.multioutput.MultiOutputClassifier(XGBClassifierLite()); "
+            f"{_PROBABILITIES}"
+        )
+    return indicator
+
+
+# --- class weights
+
+
+def class_multipliers(
+    class_weight: Mapping[Hashable, float] | Literal["balanced"] | None,
+    scale_pos_weight: float,
+    classes: np.ndarray,
+    codes: np.ndarray,
+    weight: np.ndarray,
+) -> np.ndarray:
+    """Return what the weights of each class's rows are multiplied by, shape (n_classes,).
+
+    "balanced": every class gets the same sum of weights, their mean stays 1: ``sum of weights /
+    (n_classes * sum of the class's weights)``, scikit-learn's formula. Its `codes` are the
+    positions of the rows' labels in `classes`, and every class occurs; else they are empty. A class
+    that is not in a dict has weight 1. A label of the dict may be missing from `classes`, as in a
+    fold without a rare class, if the dict has all that are in `classes`. `scale_pos_weight`
+    multiplies the weight of ``classes[1]`` of two on top of that.
+    """
+    n_classes = len(classes)
+    if n_classes > 2 and scale_pos_weight != 1:
+        warn_user(
+            f"scale_pos_weight={scale_pos_weight!r} is ignored, because y has {n_classes} classes: "
+            "it is for two classes only; use class_weight"
+        )
+    if class_weight is None:
+        multipliers = np.ones(n_classes)
+    elif isinstance(class_weight, str):
+        totals = np.bincount(codes, weight if len(weight) else None, minlength=n_classes)
+        multipliers = totals.sum() / (n_classes * totals)
+    else:
+        multipliers = _from_dict(class_weight, classes)
+    if n_classes == 2:
+        multipliers[1] *= scale_pos_weight
+    return multipliers
+
+
+def refuse_class_weights(parameters: Mapping[str, Any], n_labels: int) -> None:
+    """Raise ValueError if several labels a row are to be weighted: a row has one weight only."""
+    defaults = {"class_weight": None, "scale_pos_weight": 1, "calibrated_prior": False}
+    for name, default in defaults.items():
+        if parameters[name] != default:
+            raise ValueError(
+                f"{name}={parameters[name]!r}, but y has {n_labels} labels, and a row of several "
+                "labels has one weight: fit a model for each label, with "
+                "sklearn.multioutput.MultiOutputClassifier, or weight the rows with sample_weight"
+            )
+
+
+def _from_dict(class_weight: Mapping[Hashable, float], classes: np.ndarray) -> np.ndarray:
+    places = places_among(classes, as_objects(class_weight))
+    unknown = [label for label, place in zip(class_weight, places, strict=True) if place < 0]
+    left_out = listed(np.delete(classes, places[places >= 0]))
+    # one of them alone is well meant: a fold without a rare class, a dict of the rare class only
+    if unknown and left_out:
+        raise ValueError(
+            f"class_weight={dict(class_weight)!r} has labels that are no class of y, {unknown}, "
+            f"and leaves out {left_out}: use the labels of y, {listed(classes)}"
+        )
+    multipliers = np.ones(len(classes))
+    multipliers[places[places >= 0]] = np.array([*class_weight.values()], float)[places >= 0]
+    return multipliers
+
+
+def prior_shift(multipliers: np.ndarray) -> np.ndarray:
+    """Return the shift from raw scores learnt under class weights to those of unweighted classes.
+
+    Weights w multiply the odds of a class by its w: where p is the probability in the data, a model
+    learns ``w_k p_k / sum_j w_j p_j``. So raw scores are too large by ``log w_k``, and the log-odds
+    of two classes by ``log(w_1 / w_0)``. Shape (n_outputs,), to be added.
+    """
+    logarithms = np.log(multipliers)
+    if len(multipliers) == 2:
+        return logarithms[:1] - logarithms[1:]
+    return -logarithms
+
+
+def calibrate_prior(
+    loss: Loss, raw_score: np.ndarray, codes: np.ndarray, weight: np.ndarray, start: np.ndarray
+) -> np.ndarray:
+    """Return the shift that makes each class's mean probability its share of the training rows.
+
+    :func:`prior_shift` would be enough if the model had learnt the weighted probabilities. Trees
+    that are shrunk and regularised learn less, and not by the same in every class. So the mean is
+    corrected by Newton's method: its derivative in the shift is ``mean(diag(p) - p p^T)``.
+
+    `raw_score` is that of the training rows, learnt under class weights; `weight` is without these,
+    and every class occurs in `codes`. `start` is a first guess, of :func:`prior_shift`, and
+    returned if no shift moves the means.
+    """
+    n_free = max(loss.n_outputs - 1, 1)  # only differences count: that of the first class stays
+    shares = [weighted_mean((codes == k).astype(float), weight) for k in range(1, n_free + 1)]
+    shift = start.copy()
+    for _ in range(_MOST_STEPS):
+        probabilities = loss.probabilities(raw_score + shift[:, np.newaxis])[:, 1:]
+        means = np.array([weighted_mean(column, weight) for column in probabilities.T])
+        excess = means - shares
+        if np.abs(excess).max() <= _TOLERANCE:
+            return shift
+        step = np.linalg.solve(_sensitivity(probabilities, means, weight), excess)
+        shift[-n_free:] -= step * min(1.0, _LONGEST_STEP / np.abs(step).max())
+    return start.copy()
+
+
+def _sensitivity(probabilities: np.ndarray, means: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """Return the derivatives of the mean probabilities in the shifts, with a little ridge."""
+    weighted = probabilities * weight[:, np.newaxis] if len(weight) else probabilities
+    total = weight.sum() if len(weight) else len(probabilities)
+    # einsum and not a matrix product: the bits of that depend on the number of BLAS threads
+    products = np.einsum("ij,ik->jk", weighted, probabilities) / total
+    return np.diag(means + _RIDGE) - products

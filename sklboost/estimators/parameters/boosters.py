@@ -11,10 +11,14 @@ from typing import Any, Literal, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
 
 from sklboost.boosting.callbacks import TrainingCallback, as_callback
-from sklboost.estimators.parameters.foreign_names import CALLBACKS_OF_LIGHTGBM
-from sklboost.estimators.parameters.names import read_params, wrap_constructor
+from sklboost.estimators.parameters.names import (
+    CALLBACKS_OF_LIGHTGBM,
+    read_params,
+    wrap_constructor,
+)
 from sklboost.estimators.parameters.rules import (
     FLAG,
     FRACTION,
@@ -163,11 +167,11 @@ class Parameters:
             lambda value: value is None or (isinstance(value, str) and value == "auto"),
         ),
         text="""
-        "auto": `fit` chooses values for parameters that are not set and decide on accuracy:
-        number and size of the steps, depth, thresholds, cover, sampling. It trains on parts of the
-        rows to compare them, and ``chosen_params_`` has the result. What is set stays, also if it
-        is set to its default, in the constructor, by `set_params` or in a grid, but not by
-        assignment to the attribute; None counts as not set. `max_time` limits all of it. It
+        "auto": `fit` chooses the parameters that you have not set and that matter for accuracy:
+        number and size of the steps, depth, thresholds, cover, sampling. It compares candidates on
+        parts of the rows; ``chosen_params_`` has the result. A parameter counts as set if the
+        constructor, `set_params` or a grid has given it a value, even its default, but not if the
+        value is None or was assigned to the attribute. `max_time` limits the whole fit. "auto"
         implies ``categorical_features="auto"``. None: the defaults stay, as in XGBoost.
         """,
     )
@@ -324,7 +328,10 @@ class Parameters:
     max_depth: int | None = parameter(
         default=6,
         rule=integer(0)._replace(words="an integer >= 0 (0: no limit)"),
-        text="Maximum depth of a tree: of splits on the way from the root to a leaf. 0: no limit.",
+        text="""
+        Maximum depth of a tree: the number of splits on the way from the root to a leaf. 0: no
+        limit.
+        """,
     )
     max_leaves: int | None = parameter(
         default=0,
@@ -337,10 +344,11 @@ class Parameters:
     )
     grow_policy: str | None = parameter(
         default="depthwise",
-        rule=one_of("depthwise", "lossguide"),
+        rule=one_of("depthwise", "lossguide", "symmetric"),
         text="""
         "depthwise": split all nodes of a depth before those below. "lossguide": always split the
-        leaf of largest gain.
+        leaf of largest gain. "symmetric": split all nodes of a depth by one feature and threshold,
+        as CatBoost does; `max_depth` is from 1 to 16 then.
         """,
     )
     max_bin: int | None = parameter(
@@ -383,16 +391,16 @@ class Parameters:
         default=0,
         rule=integer(0, 2**31 - 1),
         text="""
-        Minimum number of rows of a child: the sum of their sample weights, so a row of weight 2 is
-        two. Rows that `subsample` leaves out do not count.
+        Minimum number of rows of a child: the sum of their sample weights, so a row of weight 2
+        counts as two. Rows that `subsample` leaves out do not count.
         """,
     )
     max_delta_step: float | None = parameter(
         default=0.0,
         rule=number(0),
         text="""
-        Maximum leaf weight in absolute value, before the learning rate. 0: no limit except the
-        loss: 10 for log losses, 2 for Poisson, gamma and Tweedie.
+        Maximum leaf weight in absolute value, before the learning rate. 0: only the limit of the
+        loss, which is 10 for log losses and 2 for Poisson, gamma and Tweedie.
         """,
     )
     pruning: str = parameter(
@@ -476,10 +484,10 @@ class Parameters:
         default=2.0,
         rule=number(0),
         text="""
-        Least smoothing of categories. They are ordered by ``G / (H + cat_smooth)``; and a split on
-        more than three of them is judged by their means moved towards the overall mean, the more
-        the smaller H is and the more of what they differ in is noise: by ``k / (H + k)``, where k
-        is estimated in each node and at least `cat_smooth`. 0: no smoothing.
+        Least smoothing of categories. They are ordered by ``G / (H + cat_smooth)``. For splits on
+        more than three of them, their means are also moved towards the overall mean, by
+        ``k / (H + k)``: the more, the smaller and the noisier a category is. k is estimated in each
+        node and at least `cat_smooth`. 0: no smoothing.
         """,
     )
     max_ctr_complexity: int = parameter(
@@ -511,9 +519,9 @@ class Parameters:
         text="""
         Fraction of the rows that a tree is grown from, greater than 0, at most 1. Rows are drawn
         anew for each round, and for each of its parallel trees; independently of one another, so
-        their number varies a little. Where weight 2 is equivalent to the row twice for the loss,
-        it is here if all weights are whole and their sum is at most 4,096, whatever the weights of
-        classes are; otherwise a row is drawn as a whole, whatever its weight.
+        their number varies a little. If all sample weights are whole and their sum is at most
+        4,096, a row of weight 2 is drawn as two rows, unless the loss treats it differently;
+        otherwise a row is drawn as a whole, whatever its weight.
         """,
     )
     sampling_method: str | None = parameter(
@@ -564,12 +572,11 @@ class Parameters:
         ),
         text="""
         The categorical features. "from_dtype": the columns of a frame whose dtype says so. "auto":
-        columns of text, bools and Python objects, too, with dates among them read as times.
-        Otherwise names, numbers (counted from 0; names, where columns are named by numbers) or a
-        mask; these features may hold text or numbers, and have the
-        same categories whatever the dtype; other columns of a categorical dtype are the numbers
-        that their categories are. Categories are matched by value at prediction. None: no feature
-        is categorical.
+        columns of text, bools and Python objects, too, with dates among them read as times. A list:
+        names, positions counted from 0 (or names, if columns are named by numbers), or a mask. The
+        features in it may hold text or numbers, and have the same categories whatever the dtype;
+        other columns of a categorical dtype are read as the numbers that their categories are.
+        Categories are matched by value at prediction. None: no feature is categorical.
         """,
     )
     enable_categorical: bool = parameter(
@@ -609,12 +616,13 @@ class Parameters:
             constraints_of,
         ),
         text="""
-        1: predictions never decrease where this feature increases and the others stay the same.
-        -1: they never increase. 0: no constraint, as for features that a dict leaves out. Keys are
-        names, or numbers counted from 0; where columns are named by numbers these are names. For
+        1: predictions never decrease where this feature increases and the others stay the same. -1:
+        they never increase. 0: no constraint, as for features that a dict leaves out. Keys are
+        names, or positions counted from 0; if columns are named by numbers, numbers are names. For
         several classes, the raw score of each is constrained. Missing values have no order: they go
-        to the side that is learnt, or to one of their own. See :meth:`verify_monotone` for a proof.
-        XGBoost's strings, such as ``"(1,0,-1)"``, are read, too.
+        to the side that the split has learnt, or to a side of their own. See
+        :meth:`verify_monotone` for a proof. XGBoost's strings, such as ``"(1,0,-1)"``, are
+        accepted, too.
         """,
     )
     interaction_constraints: Collection[Collection[Any]] | str | None = parameter(
@@ -630,7 +638,7 @@ class Parameters:
         Groups of features, by name or number as in `monotone_constraints`: all splits on the way to
         a leaf are on features of one group. A feature in no group interacts with no other, as in
         XGBoost. "pairwise": they are on at most two features. "no_interactions": on one. XGBoost's
-        strings, such as ``"[[0, 1], [2, 3]]"``, are read, too.
+        strings, such as ``"[[0, 1], [2, 3]]"``, are accepted, too.
         """,
     )
     feature_weights: Mapping[Any, float] | Collection[float] | None = parameter(
@@ -643,10 +651,10 @@ class Parameters:
         ),
         text="""
         Weights of the features in the draws of `colsample_bytree`, `colsample_bylevel` and
-        `colsample_bynode`: one after the other is drawn, in proportion to its weight, and never
-        one of weight 0. 1 for features that a dict, by name or number as in `monotone_constraints`,
-        leaves out. Without draws of features they have
-        no effect.
+        `colsample_bynode`: features are drawn one after the other, in proportion to their weights,
+        and never one of weight 0. A dict has names or numbers as in `monotone_constraints`, and
+        features that it leaves out have weight 1. Without draws of features, the weights have no
+        effect.
         """,
     )
 
@@ -746,7 +754,7 @@ class Parameters:
         text="""
         Maximum number of threads; small data uses fewer, and one on a busy machine. None: as many
         as this process may use without oversubscribing the processors, -1: all processors. The
-        model is the same bits for any number.
+        model has the same bits for any number.
         """,
     )
     random_state: int | np.random.RandomState | np.random.Generator | None = parameter(
@@ -755,8 +763,8 @@ class Parameters:
         text="""
         Determines which rows and features are drawn, which rows are held out, and the random
         rounding of gradients (beyond about 4,000 rows). None: the seed 0, as in XGBoost, so the
-        same data and parameters give the same model; other draws in each fit come from a
-        RandomState or Generator, which moves on.
+        same data and parameters give the same model. A RandomState or Generator gives other draws
+        in each fit.
         """,
     )
     verbose: int = parameter(
@@ -790,7 +798,7 @@ class Parameters:
 
     _given = tuple[str, ...]()  # those that were set, also to their defaults, which presets leave
     _is_clone = False  # whether scikit-learn's clone made the estimator
-    _copied = tuple[Any, ...]()  # its callbacks that clone made; users may set others later
+    _copied = tuple[Any, ...]()  # callbacks that clone made; users may set others later
 
     def __init_subclass__(cls, **arguments: Any):
         super().__init_subclass__(**arguments)
@@ -846,6 +854,11 @@ class Parameters:
             cloned._copied = tuple(cloned.callbacks)
         return cloned
 
+    def _copied_callbacks(self) -> tuple[Any, ...]:
+        """Return which of its callbacks clone made."""
+        own = self.callbacks if isinstance(self.callbacks, Sequence) else ()
+        return tuple(one for one in own if any(one is copied for copied in self._copied))
+
 
 OF_CLASSIFIERS = "it is a parameter of classifiers"
 OF_REGRESSORS = "it is a parameter of regressors"
@@ -877,8 +890,8 @@ class ClassifierParameters(Parameters):
         ),
         text="""
         Factors by which the weights of the rows of each class are multiplied: a dict of labels to
-        numbers, or "balanced" for factors that give all classes the same weight. Validation data is
-        weighted too.
+        numbers, or "balanced" for factors that give all classes the same weight. Validation metrics
+        are not weighted by them.
         """,
     )
     scale_pos_weight: float | None = parameter(
@@ -906,6 +919,31 @@ def rounds_and_trees(owner: Any, is_forest: bool) -> tuple[int, int]:
     """
     n_estimators = value_of(owner, "n_estimators")
     return (1, n_estimators) if is_forest else (n_estimators, value_of(owner, "num_parallel_tree"))
+
+
+_LARGEST_SEED = 2**31 - 1
+
+
+def seeds(random_state: Any, is_sampling: bool) -> tuple[int, int]:
+    """Return the seed of the rounding of gradients and that of the draws of rows and features.
+
+    None draws as the seed 0 does, as in XGBoost: the same fit gives the same model. The module
+    ``numpy.random`` stands for NumPy's global state, as in scikit-learn. If nothing is drawn, the
+    second seed is 0, and no state moves for it.
+    """
+    if isinstance(random_state, np.random.Generator):
+        draw = random_state.integers
+    else:
+        try:
+            draw = check_random_state(0 if random_state is None else random_state).randint
+        except ValueError as error:
+            raise ValueError(
+                f"random_state={random_state!r}: it must be None, an integer from 0 to 2**32 - 1, "
+                "a RandomState or a Generator of NumPy"
+            ) from error
+    rounding = int(draw(_LARGEST_SEED))
+    # without a seed rounding is that of earlier versions
+    return 0 if random_state is None else rounding, int(draw(_LARGEST_SEED)) if is_sampling else 0
 
 
 # The parameters of losses, and their defaults.

@@ -16,6 +16,7 @@ from sklboost.estimators.parameters.rules import (
     FLAG,
     Rule,
     integer,
+    is_finite,
     number,
     one_of,
     parameter,
@@ -46,13 +47,16 @@ class RankerParameters(OwnLossParameters):
         default=None,
         rule=Rule(
             "str",
-            "None or a name: 'rank:ndcg', 'rank:map', 'rank:pairwise' or 'rank:xendcg'",
+            "None or a name: 'rank:ndcg', 'rank:map', 'rank:pairwise', 'rank:xendcg' or "
+            "'rank:yeti'",
             lambda value: value is None or isinstance(value, str),
         ),
         text="""
-        The loss, by XGBoost's name or LightGBM's. None, as "rank:ndcg": pairs of documents, weighed
-        by what exchanging them changes in the NDCG. "rank:map": in the average precision.
-        "rank:pairwise": all pairs alike. "rank:xendcg": the cross entropy of whole lists.
+        The loss, by XGBoost's name or LightGBM's. None, as "rank:ndcg": pairs of documents,
+        weighted by how much the NDCG changes if they change places. "rank:map": the same for the
+        average precision. "rank:pairwise": all pairs have the same weight. "rank:xendcg": the cross
+        entropy of whole lists. "rank:yeti": neighbours in random orders, weighted as `yeti_mode`
+        says.
         """,
     )
     lambdarank_pair_method: str = parameter(
@@ -78,7 +82,7 @@ class RankerParameters(OwnLossParameters):
         default=True,
         rule=FLAG,
         text="""
-        Whether the gradients of a query grow with the logarithm of their sum only ("topk"), or are
+        Whether the gradients of a query grow only with the logarithm of their sum ("topk"), or are
         divided by the number of pairs of a document ("mean").
         """,
     )
@@ -107,6 +111,30 @@ class RankerParameters(OwnLossParameters):
         text="""
         Whether a document of relevance l is worth 2^l - 1, and l is a whole number from 0 to 31.
         False: it is worth l.
+        """,
+    )
+    yeti_mode: str = parameter(
+        default="ndcg",
+        rule=one_of("ndcg", "map", "mrr", "classic"),
+        text="""
+        What ``"rank:yeti"`` weighs pairs of neighbours by: what exchanging them changes in this
+        metric, or "classic": the difference of their relevances, times `yeti_decay` for each
+        position above the pair. With "topk", pairs begin with the first
+        `lambdarank_num_pair_per_sample` documents of each order, and there are no others.
+        """,
+    )
+    yeti_permutations: int = parameter(
+        default=5,
+        rule=integer(1),
+        text='For "rank:yeti": how many random orders of each query are drawn in a round.',
+    )
+    yeti_decay: float = parameter(
+        default=0.85,
+        rule=Rule(
+            "float", "a number >= 0 and < 1", lambda value: is_finite(value) and 0 <= value < 1
+        ),
+        text="""
+        For ``yeti_mode="classic"``: how likely a user looks at the next document of a list.
         """,
     )
 
@@ -139,9 +167,9 @@ class SurvivalParameters(OwnLossParameters):
         default="breslow",
         rule=one_of("breslow", "efron"),
         text="""
-        For "survival:cox": how events at one time share the rows at risk. "efron" is nearer to the
-        truth where there are many; with "breslow", as in scikit-survival, sample weight 2 is
-        equivalent to the row twice also for those.
+        For "survival:cox": how events at one time share the rows at risk. "efron" is closer to the
+        truth if there are many ties. With "breslow", as in scikit-survival, a row of weight 2 is
+        equivalent to the row twice, also if it is tied.
         """,
     )
     aft_loss_distribution: str = parameter(
@@ -182,14 +210,15 @@ class DistributionParameters(OwnLossParameters):
         text="""
         Minimum gain of a split, by the pruning that `pruning` selects. A gain is about twice what a
         split adds to the log-likelihood of the rows, whatever their unit; by chance alone the best
-        of many splits often adds ten. So small data does not make scales too small.
+        of many splits often adds ten. The default keeps scales from becoming too small on small
+        data.
         """,
     )
     min_child_samples: int | None = parameter(
         default=20,
         text="""
-        Fewest training rows in a leaf, counted with their weights. Of few rows a scale is soon too
-        small, and costs most where it is wrong.
+        Fewest training rows in a leaf, counted with their weights. A scale from few rows is often
+        too small, and such errors cost most.
         """,
     )
     multi_strategy: str | None = parameter(

@@ -15,7 +15,7 @@ import numpy as np
 from dask.tokenize import tokenize
 
 from sklboost.data.frames import dask_kind
-from sklboost.estimators.input.arguments import row_values
+from sklboost.estimators.input.rows import row_values
 from sklboost.estimators.predict.fitted_model import FittedModel, PrecomputedScores
 
 _FRAMES = ("Series", "DataFrame")

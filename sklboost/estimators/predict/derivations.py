@@ -9,16 +9,16 @@ from sklboost.data.binned_matrix import BinnedMatrix
 from sklboost.data.features import Features, raw_blocks, value_array
 from sklboost.data.raw_values import value_column
 from sklboost.engine.parallel import ThreadTeam
-from sklboost.estimators.input.arguments import GivenSet
-from sklboost.estimators.input.classes import ClassTargets, LabelTargets
 from sklboost.estimators.input.features import feature_settings
 from sklboost.estimators.input.rows import (
+    GivenSet,
     Rows,
     base_margins,
     encode_targets,
     validation_rows,
     weigh_classes,
 )
+from sklboost.estimators.input.targets import ClassTargets, LabelTargets
 from sklboost.estimators.parameters.boosters import Parameters
 from sklboost.estimators.parameters.rules import is_integer
 from sklboost.estimators.predict.contributions import single_values
@@ -27,7 +27,7 @@ from sklboost.estimators.predict.fitted_model import (
     add_scores,
     leaves,
 )
-from sklboost.inspection.derivation.derivation import Derivation
+from sklboost.inspection.derivation import Derivation
 from sklboost.inspection.derivation.grown_tree import GrownTree, grown_tree
 from sklboost.inspection.derivation.nodes import NodeRows, derive_node
 from sklboost.inspection.derivation.predictions import Row, derive_prediction

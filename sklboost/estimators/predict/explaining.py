@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sklboost.estimators.input.arguments import GivenSet
+from sklboost.estimators.input.rows import GivenSet
 from sklboost.estimators.parameters.boosters import Parameters
 from sklboost.estimators.parameters.docstrings import methods_documented
 from sklboost.estimators.parameters.rules import check_parameters, value_of
@@ -20,7 +20,7 @@ from sklboost.inspection.importances import scaled_to_one, split_importances
 
 if TYPE_CHECKING:
     from sklboost.estimators.predict.contributions import ExplainedRows
-    from sklboost.inspection.derivation.derivation import Derivation
+    from sklboost.inspection.derivation import Derivation
     from sklboost.inspection.importances import ValidationImportances
 
 

@@ -16,12 +16,11 @@ from sklboost.data.features import Features, RemoteFeatures
 from sklboost.data.frames import dask_kind
 from sklboost.engine.cached import cached_property
 from sklboost.engine.model import Model
-from sklboost.engine.parallel import ThreadTeam, n_threads_for
-from sklboost.estimators.input.classes import ClassTargets, LabelTargets
+from sklboost.engine.parallel import Team, ThreadTeam, assemble, n_threads_for, share
 from sklboost.estimators.input.feature_names import Encodings, FittedFeatures, name_text
 from sklboost.estimators.input.features import categories_by_code, check_has_values
 from sklboost.estimators.input.rows import base_margins, check_margin_outputs
-from sklboost.estimators.input.targets import Targets
+from sklboost.estimators.input.targets import ClassTargets, LabelTargets, Targets
 from sklboost.estimators.input.user_warnings import warn_user
 from sklboost.estimators.parameters.boosters import Parameters
 from sklboost.estimators.parameters.names import argument_check
@@ -36,6 +35,8 @@ if TYPE_CHECKING:
 
 # Rows times trees that are predicted in the time it takes to start a thread, or less than that.
 _LEAVES_PER_THREAD = 250_000
+# Raw scores of so many rows become probabilities in a few times what it takes to start a thread.
+_CHANGED_PER_THREAD = 50_000
 
 
 class PrecomputedScores:
@@ -98,10 +99,6 @@ class TrainedModel:
         """The attributes that an estimator keeps this in, by name."""
         kept = {**self.features.attributes, "model_": self.model, "_trained": self}
         return kept if self.targets.classes is None else {**kept, "classes_": self.targets.classes}
-
-    def predictions(self, raw_score: np.ndarray) -> np.ndarray:
-        """Predictions of a regressor, probabilities of the classes of a classifier."""
-        return self.targets.link(self.loss)(raw_score)
 
 
 def trained_model(state: Mapping[str, Any]) -> TrainedModel:
@@ -230,6 +227,36 @@ class FittedModel(TrainedModel):
         raw_score = self.start(X, base_margin)
         add_scores(self.model, X, self.trees(iteration_range), raw_score, self.n_jobs)
         return raw_score
+
+    def predictions(self, raw_score: np.ndarray) -> np.ndarray:
+        """Predictions of a regressor, probabilities of the classes of a classifier."""
+        link = self.targets.link(self.loss)
+        # a user's function is called once, with all rows
+        is_ours = getattr(link, "__module__", "").startswith("sklboost.")
+        if raw_score.shape[1] < 2 * _CHANGED_PER_THREAD or not is_ours:
+            return link(raw_score)
+        return self.change(raw_score, link)
+
+    def change(self, raw_score: np.ndarray, into: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+        """Return ``into(raw_score)``, which has an entry for each row; each thread has a share."""
+        n_samples = raw_score.shape[1]
+        if n_samples < 2 * _CHANGED_PER_THREAD:
+            return into(raw_score)
+        of_one = into(raw_score[:, :1])
+        n_threads = n_threads_for(self.n_jobs, n_samples, _CHANGED_PER_THREAD)
+        if n_threads == 1 or len(raw_score) == of_one.size == 1:  # one number takes a nanosecond
+            return into(raw_score)
+        changed = np.empty((n_samples, *of_one.shape[1:]), of_one.dtype)
+
+        @np.errstate(all="ignore")  # what the caller ignores is not known in other threads
+        def fill(team: Team) -> None:
+            if assemble(team):
+                start, stop = share(team, n_samples)
+                changed[start:stop] = into(raw_score[:, start:stop])
+
+        with ThreadTeam(n_threads) as team:
+            team.run(fill)
+        return changed
 
 
 class HasFittedModel(Parameters, metaclass=ABCMeta):

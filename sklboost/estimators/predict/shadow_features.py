@@ -20,7 +20,6 @@ from sklearn.utils import check_array
 from sklboost.data.frames import adapter_for
 from sklboost.data.frames.adapter import ArrangedColumns, Arrangement, FrameAdapter
 from sklboost.data.frames.numpy_arrays import ArrayTable
-from sklboost.estimators.input.arguments import score_arguments, seeds
 from sklboost.estimators.input.feature_names import (
     by_feature,
     column_names,
@@ -31,7 +30,8 @@ from sklboost.estimators.input.feature_names import (
     read_groups,
 )
 from sklboost.estimators.input.features import FEATURE_CHECKS, UnknownCategoryWarning
-from sklboost.estimators.parameters.boosters import Parameters
+from sklboost.estimators.input.rows import score_arguments
+from sklboost.estimators.parameters.boosters import Parameters, seeds
 from sklboost.estimators.parameters.rules import integer, one_of, value_of
 from sklboost.inspection.importances import ValidationImportances
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sklboost.engine.structs import TreeParams
-from sklboost.inspection.derivation.derivation import Derivation, Line, Section, Step, given, number
+from sklboost.inspection.derivation import Derivation, Line, Section, Step, given, number
 from sklboost.inspection.derivation.grown_tree import GrownTree
 from sklboost.inspection.derivation.names import ModelNames
 from sklboost.tree.core.formulas import leaf_weight, similarity_at, soft_threshold, split_gain
@@ -109,6 +109,11 @@ def why_leaf(tree: GrownTree, node: int) -> str:
         return (
             f"A leaf: its cover {number(cover)} is not enough for two children of "
             f"min_child_weight {number(params.min_child_weight)} each."
+        )
+    if params.symmetric == 1:
+        return (
+            "A leaf: none of the splits of later depths, each the one for all nodes of a depth, is "
+            "allowed here and gains enough."
         )
     (gamma, pruning), rows = gamma_and_pruning(params), ""
     if params.min_child_samples > 0:  # a model keeps no numbers of rows to compare it with

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import expit
 
 from sklboost.engine.model import LinearLeaves, Model
-from sklboost.inspection.derivation.derivation import Derivation, Line, Section, Step, given, number
+from sklboost.inspection.derivation import Derivation, Line, Section, Step, given, number
 from sklboost.inspection.derivation.grown_tree import grown_tree
 from sklboost.inspection.derivation.names import ModelNames
 from sklboost.inspection.derivation.nodes import NodeOutput
@@ -102,7 +102,7 @@ def _start(row: Row, scores: _Scores, names: ModelNames) -> Section:
                 given(f"raw score{of_output} before the first tree: {source}", symbol, value)
             )
         elif names.loss.link == "logit":
-            values = {"p": _chance(value)}
+            values = {"p": float(expit(value))}
             name = f"log-odds of the starting probability p{of_output}"
             lines.append(Step(name, symbol, "log(p / (1 - p))", values, value))
         else:
@@ -113,10 +113,6 @@ def _start(row: Row, scores: _Scores, names: ModelNames) -> Section:
             name = f"shift of the raw score{names.of_output(output)} (calibrated_prior)"
             lines.append(scores.add(output, name, "shift", {"shift": shift}, shift))
     return Section("Start", (*lines, *names.notes))
-
-
-def _chance(log_odds: float) -> float:
-    return float(expit(log_odds))
 
 
 def _tree_section(
@@ -206,7 +202,7 @@ def _link_steps(row: Row, scores: _Scores, names: ModelNames) -> list[Line]:
             result = float(row.predictions[output])
         elif link == "logit":
             name, target, formula = "probability", "p", f"1 / (1 + exp(-{symbol}))"
-            terms, result = {symbol: value}, _chance(value)
+            terms, result = {symbol: value}, float(expit(value))
         elif link == "log":
             name, target, formula = "prediction", "y", f"exp({symbol})"
             terms, result = {symbol: value}, math.exp(min(max(value, -700.0), 700.0))

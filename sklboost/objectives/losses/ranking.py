@@ -21,7 +21,7 @@ MOST_RELEVANT = 31
 # Documents of the top that pairs begin with, pairs that are drawn, and positions that are looked
 # at if pairs are drawn: XGBoost's.
 _TOP, _DRAWN, _POSITIONS = 32, 1, 32
-_OF_DRAWS = np.int64(-3)  # in the place of an output in a key
+OF_DRAWS = np.int64(-3)  # in the place of an output in a key
 # What `LambdaRules.metric` can be.
 OF_NDCG, OF_PRECISION, OF_PAIRS = 0, 1, 2
 # Added to differences of scores, so that equal ones can divide; and what a product of two
@@ -53,6 +53,9 @@ class RankingSettings(NamedTuple):
     lambdarank_unbiased: bool = False
     lambdarank_bias_norm: float = 1.0
     ndcg_exp_gain: bool = True
+    yeti_mode: str = "ndcg"
+    yeti_permutations: int = 5
+    yeti_decay: float = 0.85
 
     @property
     def takes_top(self) -> bool:
@@ -125,7 +128,7 @@ class LambdaRank(RankingLoss):
             divides_by_difference=int(settings.lambdarank_score_normalization),
             exponent=exponent if settings.lambdarank_unbiased else -1.0,
         )
-        listing = _list_documents(queries, settings)
+        listing = list_documents(queries, settings)
         longest = len(listing.discounts)
         positions = _positions(queries, weight, settings, longest)
         orders = np.empty((team.size, 3, longest), np.int64)
@@ -135,7 +138,7 @@ class LambdaRank(RankingLoss):
             round_: int, raw_score: np.ndarray, gradient: np.ndarray, hessian: np.ndarray
         ) -> None:
             outcome = (gradient[0], hessian[0], orders, numbers)
-            key = np.int64(hash_key(seed, round_, _OF_DRAWS))
+            key = np.int64(hash_key(seed, round_, OF_DRAWS))
             team.run(fill_lambdas, key, listing, rules, positions, raw_score[0], outcome)
 
         return fill
@@ -182,7 +185,7 @@ class CrossEntropyNDCG(RankingLoss):
             round_: int, raw_score: np.ndarray, gradient: np.ndarray, hessian: np.ndarray
         ) -> None:
             both = (gradient[0], hessian[0])
-            key = np.int64(hash_key(seed, round_, _OF_DRAWS))
+            key = np.int64(hash_key(seed, round_, OF_DRAWS))
             team.run(fill_cross_entropy, key, queries, gains, raw_score[0], both, scratch)
 
         return fill
@@ -268,7 +271,7 @@ class Listing(NamedTuple):
     equals: np.ndarray
 
 
-def _list_documents(queries: Queries, settings: RankingSettings) -> Listing:
+def list_documents(queries: Queries, settings: RankingSettings) -> Listing:
     """Return what does not depend on scores: gains by the best DCG, and who is like whom."""
     gains, sizes = gains_of(queries.labels, settings.ndcg_exp_gain), queries.sizes
     discounts = discounts_of(int(sizes.max(initial=0)))
@@ -310,8 +313,8 @@ class Positions(NamedTuple):
     # float64, shape (2, n_positions): t+ and t-: how likely a relevant document is clicked at a
     # position, and an irrelevant one not, relative to the first position
     ratios: np.ndarray
-    # float64, shape (2, n_samples): of pairs: by the document of higher relevance divided by the t-
-    # of the other, by that of lower relevance divided by the t+ of the other
+    # float64, shape (2, n_samples): losses of pairs: at the document of higher relevance divided by
+    # the t- of the other, at the document of lower relevance divided by the t+ of the other
     losses: np.ndarray
     weight: np.ndarray  # float64, shape (n_queries,)
 

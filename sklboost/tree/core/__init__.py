@@ -1,1 +1,1 @@
-"""What every fit runs: growing one tree from packed gradients."""
+"""The kernels that every fit runs: growing one tree from packed gradients."""

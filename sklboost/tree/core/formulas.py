@@ -64,7 +64,7 @@ def split_gain(left, right, parent):
 
 
 class Sides(NamedTuple):
-    """What the similarities of both sides of a split depend on, wherever the node is split.
+    """The sums on which the similarities of both sides depend, wherever a node is split.
 
     With D = H + 2 lambda, L = H_left + lambda and R = D - L they are together
 

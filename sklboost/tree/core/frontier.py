@@ -3,7 +3,7 @@
 One member of the team does them. Nodes that have been searched and whose split is worth making are
 *open*: in a queue, depth by depth, or in a heap where the node of largest gain is split first. The
 ones that are split now are the *frontier*. Their children get histograms if they may be split in
-turn.
+turn. In a symmetric tree all searched nodes are split at once, or wait for the next split.
 """
 
 import numpy as np
@@ -34,7 +34,7 @@ def start_tree(team, search, workspace):
     counts.n_free = n_slots
     counts.n_nodes, counts.n_leaves = 1, 1
     counts.first_open, counts.stop_open = 0, 0
-    counts.n_builds, counts.n_pruned = 0, 0
+    counts.n_builds, counts.n_pruned, counts.n_common = 0, 0, 0
     start_leaf(ROOT, NO_NODE, tree)
     count_rows(ROOT, workspace)
     plan_build(ROOT, NO_NODE, tree, pool)
@@ -52,6 +52,15 @@ def split_next_nodes(search, workspace):
     """
     tree, pool, params = workspace.tree, workspace.pool, search.params
     counts = tree.counts[0]
+    # the slots of nodes that were built only for their siblings' sake
+    for index in range(counts.n_builds):
+        node = pool.builds[index].node
+        if not can_be_split(node, params, tree):
+            release_slot(node, tree, pool)
+    counts.n_builds = 0
+    if params.symmetric == 1:
+        options.split_depth(search, workspace)
+        return
     open_searched(params, tree, pool)
     counts.n_frontier = 0
     n_reserved = np.int64(0)
@@ -80,19 +89,19 @@ def split_next_nodes(search, workspace):
 def open_searched(params, tree, pool):
     """Add the searched nodes whose best split is worth making to the open nodes."""
     counts = tree.counts[0]
-    for index in range(counts.n_builds):
-        node = pool.builds[index].node
-        if not can_be_split(node, params, tree):
-            release_slot(node, tree, pool)  # built only for its sibling's sake
-    counts.n_builds = 0
     for index in range(counts.n_searched):
         node = tree.searched[index]
-        gain = tree.splits[node].gain
-        if gain > -np.inf and gain >= params.grow_gain:
+        if is_worth_making(tree.splits[node].gain, params):
             add_open(node, params, tree)
         else:
             release_slot(node, tree, pool)
     counts.n_searched = 0
+
+
+@inlined
+def is_worth_making(gain, params):
+    """Whether a split of this gain is grown."""
+    return gain > -np.inf and gain >= params.grow_gain
 
 
 @kernel
@@ -371,16 +380,18 @@ def release_slot(node, tree, pool):
 def arrange_tasks(team, search, workspace):
     """Cut the coming work into tasks for the team.
 
-    Builds that are worth several threads move to the front of the list; few searched nodes are cut
-    into chunks of features.
+    Builds that are worth several threads move to the front of the list; few of the others are cut
+    into chunks of columns, few searched nodes into chunks of features.
     """
     tree, pool, counts = workspace.tree, workspace.pool, workspace.tree.counts[0]
     counts.n_shared = 0
-    counts.n_chunks = 1
+    counts.n_chunks, counts.n_build_chunks = 1, 1
     if team.size == 1 and pool.in_order == 0:
         return
-    n_features = len(search.matrix.places)
-    counts.n_chunks = max(1, min(n_features, 4 * team.size // max(1, counts.n_searched)))
+    n_features, n_searches = len(search.matrix.places), max(1, counts.n_searched)
+    if search.params.symmetric == 1:
+        n_searches = 1  # for a split of all these nodes
+    counts.n_chunks = max(1, min(n_features, 4 * team.size // n_searches))
     n_rows = 0
     for index in range(counts.n_builds):
         n_rows += tree.growth[pool.builds[index].node].n_rows
@@ -393,4 +404,5 @@ def arrange_tasks(team, search, workspace):
             pool.builds[index] = first
             first.node, first.sibling, first.strip = node, sibling, strip
             counts.n_shared += 1
-    pool.accumulator_used[:, :] = 0
+    n_alone = counts.n_builds - counts.n_shared
+    counts.n_build_chunks = max(1, min(team.size, 2 * team.size // max(1, n_alone)))

@@ -47,7 +47,7 @@ class Blocks(NamedTuple):
 
 
 class GainLimits(NamedTuple):
-    """What the limits of a node's gains have in common, with room for rounding errors.
+    """Terms that the limits of all gains of a node share, with room for rounding errors.
 
     Hessians and lambda are in integer units.
     """

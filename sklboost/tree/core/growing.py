@@ -1,8 +1,9 @@
 """Growing one tree: the only file that orders the kernels of a tree.
 
-Both growth policies are one loop: choose the nodes to be split now (all of one depth, or the one of
-largest gain), divide their rows, build their children's histograms, find the children's best
-splits. Then the tree is pruned, and its leaf values are added to the raw scores of the rows.
+All growth policies are one loop: choose the nodes to be split now (all of one depth, the one of
+largest gain, or all that a common split divides), divide their rows, build their children's
+histograms, find the children's best splits. Then the tree is pruned, and its leaf values are added
+to the raw scores of the rows.
 """
 
 from typing import TYPE_CHECKING, NamedTuple
@@ -10,20 +11,19 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from sklboost.engine.compiling import kernel
-from sklboost.engine.parallel import barrier, reset_tasks
+from sklboost.engine.parallel import barrier, begin_step, end_step, reset_tasks, share
 from sklboost.tree.core import options
 from sklboost.tree.core.frontier import ROOT, plan_builds, split_next_nodes, start_tree, weigh_leaf
 from sklboost.tree.core.histogram import build_histograms
 from sklboost.tree.core.machines import HISTOGRAMS, SPLITS, exchange, exchange_together
-from sklboost.tree.core.partition import add_values, own_all_rows, route_rows
-from sklboost.tree.core.pruning import close_gaps, name_final_leaves, prune, prune_weakest_links
+from sklboost.tree.core.partition import own_all_rows, route_rows, rows_of_blocks
+from sklboost.tree.core.pruning import name_final_leaves, prune, prune_weakest_links
 from sklboost.tree.core.quantization import Gradients, quantize
-from sklboost.tree.core.splitting import SplitInputs, find_splits
+from sklboost.tree.core.splitting import SplitInputs, choose_splits, find_splits
 from sklboost.tree.core.workspace import OWN
 
 if TYPE_CHECKING:
     from sklboost.tree.options.column_sampling import ColumnSample
-    from sklboost.tree.options.renewal import Renewal
     from sklboost.tree.options.row_sampling import RowSample
     from sklboost.tree.options.several_outputs import SharedRoots
     from sklboost.tree.options.shared_columns import HistogramBins
@@ -38,7 +38,7 @@ class TreeKeys(NamedTuple):
 
 
 class TreeInputs(NamedTuple):
-    """What a tree is grown on besides the bins of all features and the derivatives."""
+    """The inputs that each tree has of its own: gradients, rows and features that are drawn."""
 
     keys: TreeKeys
     gradients: Gradients  # the derivatives once they are quantised
@@ -47,14 +47,6 @@ class TreeInputs(NamedTuple):
     bins: "HistogramBins"  # what histograms are built from
     roots: "SharedRoots"  # where the root histograms of several trees are built together
     lane: np.int64  # of the tree in these; -1: it adds up its root's rows itself
-
-
-class Scores(NamedTuple):
-    """The raw scores that leaf values are added to, and what renews these values before."""
-
-    # float64, shape (n_outputs, n_samples): of the outputs that the tree has values for
-    raw_score: np.ndarray
-    renewal: "Renewal"  # empty: leaf values stay as they are
 
 
 @kernel
@@ -66,13 +58,16 @@ def grow_tree(team, matrix, derivatives, inputs, params, workspace):
     """
     gradients, counts = inputs.gradients, workspace.tree.counts[0]
     keys, columns, machines = inputs.keys, inputs.columns, workspace.machines
+    partition = workspace.partition
+    by_caller = np.int64(machines.size > 1)  # serial steps: with other machines they call Python
     if params.subsample < 1.0:
         options.draw_rows(team, derivatives, keys.rows, params, inputs.rows, workspace)
     if inputs.lane < 0:  # else that was done when roots were built together
-        quantize(team, derivatives, keys.rounding, gradients, machines)
+        rows = rows_of_blocks(partition, share(team, partition.n_counted))
+        quantize(team, derivatives, keys.rounding, gradients, machines, rows)
     if params.subsample == 1.0:
-        # only now: the lists may lie where the derivatives were
-        own_all_rows(team, workspace.partition)
+        # only now: the lists may lie where the derivatives were, of the same rows
+        own_all_rows(team, partition)
     search = SplitInputs(matrix, derivatives, gradients.packed, gradients.scales, params, columns)
     if team.rank == 0:
         reset_tasks(team)
@@ -85,27 +80,28 @@ def grow_tree(team, matrix, derivatives, inputs, params, workspace):
         build_histograms(team, inputs.bins, gradients, workspace)
     else:
         options.take_root(team, inputs.roots, inputs.lane, workspace)
-    if team.rank == 0:
+    if begin_step(team, by_caller) == 1:
         sum_root(matrix, workspace)
         exchange(machines, HISTOGRAMS)
         weigh_leaf(ROOT, search, workspace.tree)
         if workspace.tree.nodes[ROOT].cover == 0.0:
             # a sample may have no rows: a leaf that adds nothing, whatever lambda is
             counts.n_searched = 0
-    barrier(team)
+        end_step(team)
     find_splits(team, search, workspace)
     while True:
-        if team.rank == 0:
+        if begin_step(team, by_caller) == 1:
+            choose_splits(search, workspace)
             exchange(machines, SPLITS)
             reset_tasks(team)
             split_next_nodes(search, workspace)
-        barrier(team)
+            end_step(team)
         if counts.n_frontier == 0 or machines.failed[0] == 1:
             break
         route_rows(team, matrix, workspace)
-        if team.rank == 0:
+        if begin_step(team, by_caller) == 1:
             plan_builds(team, search, workspace)
-        barrier(team)
+            end_step(team)
         build_histograms(team, inputs.bins, gradients, workspace)
         exchange_together(team, machines, HISTOGRAMS)
         find_splits(team, search, workspace)
@@ -126,10 +122,11 @@ def sum_root(matrix, workspace):
 
 
 @kernel
-def finish_tree(team, matrix, derivatives, rules, params, workspace, scores):
-    """Prune the tree that was grown on the derivatives and add its leaf values to the raw scores.
+def finish_tree(team, matrix, derivatives, rules, params, workspace, renewal):
+    """Prune the tree that was grown on the derivatives; every member of the team calls it.
 
-    Every member of the team calls it. The nodes that are left are numbered anew.
+    Then ``tree.values`` says what is to be added to the raw scores, and ``growth.final`` what is
+    left of the tree.
     """
     if team.rank == 0:
         prune(workspace.tree, params)
@@ -137,9 +134,5 @@ def finish_tree(team, matrix, derivatives, rules, params, workspace, scores):
             prune_weakest_links(workspace.tree, params)
         name_final_leaves(workspace.tree)
     barrier(team)
-    if scores.renewal.leaf.shape[1] > 0:
-        options.renew_leaves(team, matrix, derivatives, scores.renewal, rules, params, workspace)
-    n_blocks = workspace.partition.start.shape[0]  # also the blocks of rows that were left out
-    add_values(team, matrix, workspace, n_blocks, scores.raw_score)
-    if team.rank == 0:
-        close_gaps(workspace.tree)
+    if renewal.leaf.shape[1] > 0:
+        options.renew_leaves(team, matrix, derivatives, renewal, rules, params, workspace)

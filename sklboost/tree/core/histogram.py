@@ -37,20 +37,13 @@ _PART_COUNTER, _CHUNK_COUNTER = np.int64(1), np.int64(4)  # of the team: they ha
 def build_histograms(team, bins, gradients, workspace):
     """Fill the histograms of all ``pool.builds`` and of their siblings from `bins`.
 
-    Large nodes, listed first, are built block by block; the rest node by node, and where nodes are
-    few, some columns of a node at a time. Ends with every histogram complete for every member of
-    the team.
+    First the smaller nodes, and where these are few, some columns of a node at a time; then the
+    large ones, block by block, which are listed first: small tasks last, so that all members end at
+    about the same time. The histograms are complete when the team has met.
     """
     tree, pool, counts = workspace.tree, workspace.pool, workspace.tree.counts[0]
     n_blocks = workspace.partition.n_counted
-    n_parts = counts.n_shared * n_blocks
-    task = next_task(team, _PART_COUNTER, n_parts)
-    while task < n_parts:
-        # of one block after the other, so that its rows are read once, should they be on a disk
-        part, block = task % counts.n_shared, task // counts.n_shared
-        build_part(team, bins, gradients, workspace, part, block)
-        task = next_task(team, _PART_COUNTER, n_parts)
-    n_chunks, accumulator = min(counts.n_chunks, team.size), pool.accumulators[team.rank, 0]
+    n_chunks, accumulator = counts.n_build_chunks, pool.accumulators[team.rank, 0]
     n_tasks = (counts.n_builds - counts.n_shared) * n_chunks
     task = next_task(team, _CHUNK_COUNTER, n_tasks)
     while task < n_tasks:
@@ -68,10 +61,18 @@ def build_histograms(team, bins, gradients, workspace):
         elif chunk == 0:  # all columns at once
             build_small(bins.rows, gradients, workspace, build, histogram)
         task = next_task(team, _CHUNK_COUNTER, n_tasks)
-    barrier(team)
+    n_parts = counts.n_shared * n_blocks
+    if n_parts > 0:
+        pool.accumulator_used[team.rank] = 0
+    task = next_task(team, _PART_COUNTER, n_parts)
+    while task < n_parts:
+        # of one block after the other, so that its rows are read once, should they be on a disk
+        part, block = task % counts.n_shared, task // counts.n_shared
+        build_part(team, bins, gradients, workspace, part, block)
+        task = next_task(team, _PART_COUNTER, n_parts)
     if counts.n_shared > 0:
-        merge_parts(team, bins, workspace)
         barrier(team)
+        merge_parts(team, bins, workspace)
 
 
 @inlined
@@ -219,12 +220,15 @@ def build_part(team, bins, gradients, workspace, part, block):
 
 @late()
 def merge_parts(team, bins, workspace):
-    """Add up the parts of the shared histograms; each member takes a range of columns."""
-    tree, pool = workspace.tree, workspace.pool
-    for part in range(tree.counts[0].n_shared):
+    """Add up the parts of the shared histograms; each member takes its share of all columns."""
+    tree, pool, n_shared = workspace.tree, workspace.pool, workspace.tree.counts[0].n_shared
+    n_each = pool.n_columns[0]  # the columns of a histogram; where they are joined, fewer
+    start, stop = share(team, n_shared * n_each)
+    for part in range(start // n_each, (stop + n_each - 1) // n_each):
         build, n_before = pool.builds[part], np.int64(0)
         built = columns_of(build, bins, workspace)
-        columns = share(team, built.n_columns)
+        first, last = max(start - part * n_each, 0), min(stop - part * n_each, n_each)
+        columns = (built.n_columns * first // n_each, built.n_columns * last // n_each)
         histogram = pool.histograms[tree.growth[build.node].slot, build.strip]
         for rank in range(team.size):
             if pool.accumulator_used[rank, part + 1] != 0:

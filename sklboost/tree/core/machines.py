@@ -1,6 +1,6 @@
 """Machines that grow one tree together, each with some of the rows.
 
-Every machine does the same steps on its rows. At three places of a tree, its *stages*, one member
+Every machine does the same steps on its rows. At a few places of a tree, its *stages*, one member
 of the team calls a function by its address, which adds up or compares what all machines have.
 Sums are integers, or added in the order of fixed blocks of rows, so the tree has the same bits
 whatever rows each machine has. A fit on one machine calls nothing.
@@ -11,17 +11,20 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sklboost.engine.compiling import by_address, inlined, late
-from sklboost.engine.parallel import barrier
+from sklboost.engine.parallel import begin_step, end_step
 
 # Rows are numbered through all machines and cut into blocks of this size. A machine has whole
-# blocks, and only the last of all may be shorter.
-BLOCK_ROWS = 4096
+# blocks, and only the last of all may be shorter. Derivatives are made and added up in pieces of a
+# block, so few rows that they stay in the first-level cache.
+BLOCK_ROWS, PIECE_ROWS = 4096, 256
 
 # Stages: what is exchanged.
 TOTALS = np.int64(0)  # sums of the derivatives of each block, for their scales
 HISTOGRAMS = np.int64(1)  # cells of the nodes that were built
 SPLITS = np.int64(2)  # best splits of the nodes that were searched
 MAGNITUDES = np.int64(3)  # counts of the magnitudes of rows, by which they are drawn
+WEIGHTS = np.int64(4)  # largest weight in each leaf
+QUANTILES = np.int64(5)  # weights of the residuals in each leaf, by a digit
 
 
 class Machines(NamedTuple):
@@ -74,11 +77,10 @@ def exchange(machines, stage):
 
 @inlined
 def exchange_together(team, machines, stage):
-    """Exchange, called by every member of the team; ends when it is done."""
-    if machines.size > 1:
-        if team.rank == 0:
-            exchange(machines, stage)
-        barrier(team)
+    """Meet and exchange, called by every member of the team; ends when it is done."""
+    if begin_step(team, np.int64(machines.size > 1)) == 1:
+        exchange(machines, stage)
+        end_step(team)
 
 
 @late("int64")

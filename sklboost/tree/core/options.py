@@ -23,6 +23,10 @@ _PLACES = {
     # min_child_samples
     "fill_counts": "scanning",
     "has_rows_for_two": "scanning",
+    # grow_policy="symmetric"
+    "find_common_split": "symmetric_trees",
+    "choose_common_split": "symmetric_trees",
+    "split_depth": "symmetric_trees",
     # categories, sparse features that share a column, trees of several outputs,
     # monotone_constraints, path_smooth, extra_trees, min_child_samples
     "scan_special_feature": "scanning",

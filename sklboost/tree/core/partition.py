@@ -16,30 +16,41 @@ from sklboost.data.cuts import midpoint
 from sklboost.engine.compiling import inlined, kernel
 from sklboost.engine.parallel import barrier, next_task, share
 from sklboost.tree.core import options
+from sklboost.tree.core.machines import PIECE_ROWS
 from sklboost.tree.core.prefetching import prefetch_values, values_are_scattered
 
 _ROUTE_COUNTER = np.int64(0)
-_ADD_COUNTER = np.int64(3)
+ADD_COUNTER = np.int64(3)
+
+
+@inlined
+def rows_of_blocks(partition, blocks):
+    """Return the rows ``[start, stop)`` of such a range of blocks that count: whole pieces."""
+    n_samples, n_counted = partition.lists.shape[1], partition.n_counted
+    n_pieces = (n_samples + PIECE_ROWS - 1) // PIECE_ROWS
+    return (
+        min(n_pieces * blocks[0] // n_counted * PIECE_ROWS, n_samples),
+        min(n_pieces * blocks[1] // n_counted * PIECE_ROWS, n_samples),
+    )
 
 
 @kernel
 def own_all_rows(team, partition):
-    """Let the root (node 0) own every row; each member writes its share of the list."""
-    n_samples = partition.lists.shape[1]
-    start, stop = share(team, n_samples)
+    """Let the root (node 0) own every row; each member lists its own."""
+    start, stop = rows_of_blocks(partition, share(team, partition.n_counted))
     rows = partition.lists[0, start:stop]
     for position in range(len(rows)):
         rows[position] = start + position
     if team.rank == 0:
         n_blocks = partition.start.shape[0]
         for block in range(n_blocks):
-            partition.start[block, 0] = n_samples * block // n_blocks
-            partition.stop[block, 0] = n_samples * (block + 1) // n_blocks
+            rows_of_block = rows_of_blocks(partition, (block, block + 1))
+            partition.start[block, 0], partition.stop[block, 0] = rows_of_block
 
 
 @kernel
 def route_rows(team, matrix, workspace):
-    """Divide the rows of every frontier node between its children; ends when all are done.
+    """Divide the rows of every frontier node between its children; all are when the team has met.
 
     A task is a block of rows, with all its nodes, and the block of those that were left out of it.
     """
@@ -51,7 +62,6 @@ def route_rows(team, matrix, workspace):
             for index in range(counts.n_frontier):
                 route_segment(matrix, workspace, workspace.tree.frontier[index], block, sides)
         task = next_task(team, _ROUTE_COUNTER, partition.n_counted)
-    barrier(team)
 
 
 @inlined
@@ -117,22 +127,29 @@ def divide_rows(column, source, sides, target):
 
 @kernel
 def add_values(team, matrix, workspace, n_blocks, target):
-    """Add to each row of the first blocks what ``tree.values`` says; ends when all are done.
+    """Add to each row of the first blocks what ``tree.values`` says; ends when all are done."""
+    n_counted, sides = workspace.partition.n_counted, workspace.partition.sides[team.rank]
+    task = next_task(team, ADD_COUNTER, n_counted)
+    while task < n_counted:
+        add_values_of(matrix, workspace, (task, n_blocks), target, sides)
+        task = next_task(team, ADD_COUNTER, n_counted)
+    barrier(team)
+
+
+@kernel
+def add_values_of(matrix, workspace, blocks, target, sides):
+    """Add what ``tree.values`` says to each row of a task: of a block, and of those left out of it.
 
     `target` has shape (n_outputs, n_samples), or fewer outputs, of which `values` are then used.
+    ``blocks`` are the task, and where blocks end; `sides` is scratch.
     """
     tree, partition = workspace.tree, workspace.partition
-    sides = partition.sides[team.rank]
-    task = next_task(team, _ADD_COUNTER, partition.n_counted)
-    while task < partition.n_counted:
-        for block in range(task, n_blocks, partition.n_counted):
-            for output in range(len(target)):
-                values, scored = tree.values[output], (target[output], sides)
-                for node in range(tree.counts[0].n_nodes):
-                    if tree.growth[node].owns_rows == 1:
-                        add_segment_values(matrix, workspace, node, block, values, scored)
-        task = next_task(team, _ADD_COUNTER, partition.n_counted)
-    barrier(team)
+    for block in range(blocks[0], blocks[1], partition.n_counted):
+        for output in range(len(target)):
+            values, scored = tree.values[output], (target[output], sides)
+            for node in range(tree.counts[0].n_nodes):
+                if tree.growth[node].owns_rows == 1:
+                    add_segment_values(matrix, workspace, node, block, values, scored)
 
 
 @inlined

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from sklboost.engine.compiling import inlined, kernel
-from sklboost.engine.parallel import barrier, next_task
+from sklboost.engine.parallel import next_task
 from sklboost.engine.structs import TrainingBins, TreeParams
 from sklboost.tree.core import options
 from sklboost.tree.core.formulas import similarity, split_gain
@@ -36,11 +36,11 @@ from sklboost.tree.core.workspace import LEFT, OWN
 if TYPE_CHECKING:
     from sklboost.tree.options.column_sampling import ColumnSample
 
-_COUNTER = np.int64(2)  # of the team: it hands out the tasks
+COUNTER = np.int64(2)  # of the team: it hands out the tasks
 
 
 class SplitInputs(NamedTuple):
-    """What the splits of a tree are chosen and made from, the same for all its nodes."""
+    """The inputs of split search, the same for all nodes of a tree."""
 
     matrix: TrainingBins
     derivatives: Derivatives  # all but the weights are overwritten when they are quantised
@@ -68,29 +68,46 @@ class SearchTask(NamedTuple):
 
 @kernel
 def find_splits(team, search, workspace):
-    """Fill ``tree.splits`` for all nodes in ``tree.searched``; ends when member 0 may read them.
+    """Look for the best split of each node in ``tree.searched``; found when the team has met.
 
     A task is a node, or where there are few nodes a chunk of the features of one.
     """
-    tree, candidates = workspace.tree, workspace.scratch.candidates
-    n_searched, n_chunks = tree.counts[0].n_searched, tree.counts[0].n_chunks
+    if search.params.symmetric == 1:
+        options.find_common_split(team, search, workspace)
+        return
+    n_searched, n_chunks = workspace.tree.counts[0].n_searched, workspace.tree.counts[0].n_chunks
     n_tasks = n_searched * n_chunks
-    task = next_task(team, _COUNTER, n_tasks)
+    task = next_task(team, COUNTER, n_tasks)
     while task < n_tasks:
-        search_node(search, workspace, task, team.rank)
-        task = next_task(team, _COUNTER, n_tasks)
-    barrier(team)
-    if team.rank == 0:
-        for index in range(n_searched):
-            node, chosen = tree.searched[index], index * n_chunks
-            for task in range(chosen + 1, (index + 1) * n_chunks):
-                if candidates[task].gain > candidates[chosen].gain:
-                    chosen = task
-            split = candidates[chosen]
-            tree.splits[node] = split
-            tree.sums[node, LEFT, 0] = split.left_sum
-            if split.n_listed > 0 or tree.sums.shape[2] > 1:
-                options.complete_split(node, chosen, search.matrix, workspace)
+        # a chunk of features of two siblings: a member's share are mostly the columns that it has
+        # just added up, and subtracted from their parent's
+        of_pair, before = 2 * n_chunks, task // (2 * n_chunks) * 2
+        n_siblings = min(2, n_searched - before)
+        chunk, index = task % of_pair // n_siblings, before + task % of_pair % n_siblings
+        search_node(search, workspace, index * n_chunks + chunk, team.rank)
+        task = next_task(team, COUNTER, n_tasks)
+
+
+@kernel
+def choose_splits(search, workspace):
+    """Fill ``tree.splits`` for all nodes in ``tree.searched``: the best of what was found for each.
+
+    A serial step, after :func:`find_splits`.
+    """
+    tree, found, counts = workspace.tree, workspace.scratch.candidates, workspace.tree.counts[0]
+    if search.params.symmetric == 1:
+        options.choose_common_split(search, workspace)
+        return
+    for index in range(counts.n_searched):
+        node, chosen = tree.searched[index], index * counts.n_chunks
+        for task in range(chosen + 1, (index + 1) * counts.n_chunks):
+            if found[task].gain > found[chosen].gain:
+                chosen = task
+        split = found[chosen]
+        tree.splits[node] = split
+        tree.sums[node, LEFT, 0] = split.left_sum
+        if split.n_listed > 0 or tree.sums.shape[2] > 1:
+            options.complete_split(node, chosen, search.matrix, workspace)
 
 
 @inlined
@@ -99,7 +116,6 @@ def search_node(search, workspace, number, rank):
     tree, scratch, columns = workspace.tree, workspace.scratch, search.columns
     params, n_chunks = search.params, tree.counts[0].n_chunks
     node, chunk = tree.searched[number // n_chunks], number % n_chunks
-    growth, total = tree.growth[node], tree.sums[node, OWN, 0]
     features = columns.of_tree[: columns.n_of_tree[0]]
     is_drawn = params.colsample_bylevel < 1.0 or params.colsample_bynode < 1.0
     if is_drawn or len(columns.rules.groups) > 0:
@@ -109,7 +125,20 @@ def search_node(search, workspace, number, rank):
         own = columns.of_node[rank]
         features = own[: list_own_features(workspace.machines, features, own)]
     n_features = len(features)
-    task = SearchTask(
+    task = search_task(search, workspace, number, node, rank)
+    best = scratch.best[rank, 0]
+    best.gain, best.n_listed = -np.inf, 0
+    start, stop = n_features * chunk // n_chunks, n_features * (chunk + 1) // n_chunks
+    scan_features(search, workspace, task, features[start:stop], best)
+    scratch.candidates[number] = best
+
+
+@inlined
+def search_task(search, workspace, number, node, rank):
+    """Return the task of a thread's search in one node."""
+    tree, scratch = workspace.tree, workspace.scratch
+    growth, total = tree.growth[node], tree.sums[node, OWN, 0]
+    return SearchTask(
         number,
         rank,
         node,
@@ -120,11 +149,6 @@ def search_node(search, workspace, number, rank):
         scratch.sums[rank],
         scratch.gains[rank],
     )
-    best = scratch.best[rank, 0]
-    best.gain, best.n_listed = -np.inf, 0
-    start, stop = n_features * chunk // n_chunks, n_features * (chunk + 1) // n_chunks
-    scan_features(search, workspace, task, features[start:stop], best)
-    scratch.candidates[number] = best
 
 
 @kernel

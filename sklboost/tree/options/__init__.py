@@ -1,1 +1,1 @@
-"""What only some fits run: categories, constraints, sampling, linear leaves."""
+"""The kernels that only some fits run: categories, constraints, sampling, linear leaves."""

@@ -10,7 +10,7 @@ from sklboost.engine.compiling import inlined, kernel, late
 from sklboost.engine.elementary import hash_key, log, mix_bits
 from sklboost.engine.parallel import barrier, share
 from sklboost.engine.structs import FeatureRules, TrainingBins, TreeParams
-from sklboost.tree.options.renewal import select_quantile
+from sklboost.tree.options.renewal import select_value
 from sklboost.tree.options.shared_columns import HistogramBins, join_columns, single_columns
 
 _ALL_GROUPS = np.uint64(0xFFFFFFFFFFFFFFFF)
@@ -136,7 +136,7 @@ def choose_by_weight(features, n_needed, key, weights, times):
     for position in range(n_drawable):
         feature = features[position]
         waiting[position] = waiting_time(feature, weights[feature], key)
-    last_time = select_quantile(waiting, ones, n_needed - 0.5)
+    last_time = select_value(waiting, ones, np.int64(0), 0.0, np.float64(n_needed))[0]
     n_chosen = 0
     for position in range(n_drawable):
         feature = features[position]
@@ -259,21 +259,24 @@ def list_node_features(node, rank, tree, params, sample):
 
     They are the first of ``sample.of_node[rank]``, the same on every thread that asks. Those of a
     node are drawn from what interaction constraints leave, so that a small group is not drawn
-    empty.
+    empty. All nodes of a depth of a symmetric tree have one draw.
     """
+    depth, number = tree.growth[node].depth, node
+    if params.symmetric == 1:
+        depth = number = tree.counts[0].n_common
     features, times, rules = sample.of_node[rank], sample.times[rank], sample.rules
     n_features = sample.n_of_tree[0]
     for index in range(n_features):
         features[index] = sample.of_tree[index]
     if params.colsample_bylevel < 1.0:
-        key = hash_key(sample.key[0], _OF_DEPTH, tree.growth[node].depth)
+        key = hash_key(sample.key[0], _OF_DEPTH, depth)
         fraction = params.colsample_bylevel
         n_features = choose_some(features[:n_features], fraction, key, rules.weights, times)
     if len(rules.groups) > 0:
         open_groups = sample.open_groups[rank]
         n_features = keep_allowed(features[:n_features], node, tree, rules, open_groups)
     if params.colsample_bynode < 1.0:
-        key = hash_key(sample.key[0], _OF_NODE, node)
+        key = hash_key(sample.key[0], _OF_NODE, number)
         fraction = params.colsample_bynode
         n_features = choose_some(features[:n_features], fraction, key, rules.weights, times)
     return n_features

@@ -12,7 +12,7 @@ from sklboost.tree.options.several_outputs import sum_cells
 
 
 class Inherited(NamedTuple):
-    """What a node passes on to its children."""
+    """The weight and the bounds that a node passes on to its children."""
 
     weight: float  # its own leaf weight, towards which the children's are moved
     # the least and the largest leaf weight that monotone constraints leave below it

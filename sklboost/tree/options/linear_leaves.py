@@ -26,7 +26,7 @@ _LEAST_SQUARE = 1e-14
 
 
 class LeafTask(NamedTuple):
-    """What the leaves of one tree are fitted to."""
+    """The tree whose leaves are fitted, and the data."""
 
     nodes: np.recarray
     raw: RawMatrix
@@ -35,7 +35,7 @@ class LeafTask(NamedTuple):
 
 
 class LeafScratch(NamedTuple):
-    """What a leaf's regression writes on the way.
+    """Scratch of a leaf's regression.
 
     The first axis is threads, the second of length `most_terms` or more. Place i is for the term
     ``kept[i]``.

@@ -21,8 +21,15 @@ from sklboost.engine.compiling import inlined, kernel, late
 from sklboost.engine.elementary import mix_bits, power_of_2
 from sklboost.engine.parallel import barrier, share
 from sklboost.engine.structs import TrainingBins, TreeParams
-from sklboost.tree.core.machines import MAGNITUDES, exchange
-from sklboost.tree.core.quantization import FEW_ROWS
+from sklboost.tree.core.machines import (
+    MAGNITUDES,
+    PIECE_ROWS,
+    TOTALS,
+    exchange,
+    exchange_together,
+)
+from sklboost.tree.core.partition import rows_of_blocks
+from sklboost.tree.core.quantization import FEW_ROWS, add_up
 
 # The weight of the hessian, lambda; XGBoost has the same.
 _HESSIAN_SHARE = 0.1
@@ -38,7 +45,7 @@ _FACTOR = np.uint64(0x9E3779B97F4A7C15)
 
 
 class RowSample(NamedTuple):
-    """What the draw of rows reads and writes."""
+    """Keys and probabilities by which rows are drawn, and scratch."""
 
     # uint32, shape (n_samples,) or (0,): see :func:`row_keys`. Empty: all rows are taken.
     keys: np.ndarray
@@ -227,9 +234,10 @@ def compensate_rows(derivatives, rows, sample, key):
 
 
 @kernel
-def choose_chances(team, derivatives, subsample, sample, machines, key):
+def choose_chances(team, derivatives, subsample, sample, workspace, key):
     """Set the probability of each row and compensate the drawn ones; ends when all are done."""
-    rows = share(team, len(sample.keys))
+    partition, machines = workspace.partition, workspace.machines
+    rows = rows_of_blocks(partition, share(team, partition.n_counted))
     chances, counts = sample.chances[rows[0] : rows[1]], sample.counts[team.rank]
     measure_rows(derivatives, rows, chances, counts)
     barrier(team)
@@ -238,7 +246,9 @@ def choose_chances(team, derivatives, subsample, sample, machines, key):
         sample.limit[0] = find_limit(sample.counts, subsample * machines.n_samples)
     barrier(team)
     compensate_rows(derivatives, rows, sample, key)
-    barrier(team)
+    for first in range(rows[0], rows[1], PIECE_ROWS):
+        add_up(team, derivatives, (first, min(first + PIECE_ROWS, rows[1])))
+    exchange_together(team, machines, TOTALS)
 
 
 @late()
@@ -247,13 +257,12 @@ def draw_rows(team, derivatives, key, params, sample, workspace):
 
     Gradient-based sampling modifies the derivatives. `key` is the round's, below 2^32.
     """
-    partition, machines = workspace.partition, workspace.machines
-    n_samples, n_counted = len(sample.keys), partition.n_counted
+    partition, n_counted = workspace.partition, workspace.partition.n_counted
     if params.gradient_based == 1:
-        choose_chances(team, derivatives, params.subsample, sample, machines, key)
+        choose_chances(team, derivatives, params.subsample, sample, workspace, key)
     first_block, stop_block = share(team, n_counted)
     for block in range(first_block, stop_block):
-        start, stop = n_samples * block // n_counted, n_samples * (block + 1) // n_counted
+        start, stop = rows_of_blocks(partition, (block, block + 1))
         n_drawn = draw_block(sample, key, start, partition.lists[0, start:stop])
         partition.start[block, 0] = start
         partition.stop[block, 0] = start + n_drawn

@@ -5,7 +5,6 @@ import numpy as np
 from sklboost.engine.compiling import inlined, late
 from sklboost.engine.elementary import hash_key, mix_bits
 from sklboost.engine.instructions import trailing_zeros
-from sklboost.engine.parallel import barrier, share
 from sklboost.tree.core.gain_limits import may_improve
 from sklboost.tree.core.splitting import choose_place, fill_gains
 from sklboost.tree.core.workspace import LEFT, OWN
@@ -98,19 +97,17 @@ def row_counts(weight: np.ndarray, least: int) -> np.ndarray:
 
 
 @late()
-def fill_counts(team, gradients):
-    """Copy the counts of rows to the strips; ends when all rows are done.
+def fill_counts(gradients, rows):
+    """Copy the counts of rows ``[start, stop)`` to the strips.
 
     A row whose target is not known counts for nothing in the tree of that target.
     """
     n_outputs, n_samples = gradients.packed.shape
     n_lanes = gradients.strips.shape[1] // n_samples
     strip, lane = gradients.strips[n_outputs // n_lanes], n_outputs % n_lanes
-    start, stop = share(team, n_samples)
-    for row in range(start, stop):
+    for row in range(rows[0], rows[1]):
         is_seen = gradients.packed[0, row] != 0
         strip[np.uint64(row * n_lanes + lane)] = gradients.counts[row] if is_seen else 0
-    barrier(team)
 
 
 @late("boolean")

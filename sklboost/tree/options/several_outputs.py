@@ -28,16 +28,14 @@ _LANES = (0,) * LANES  # the compiler knows the length of a tuple
 
 
 @late()
-def fill_strips(team, gradients):
-    """Copy the packed gradients to ``gradients.strips``; ends when all rows are done."""
-    start, stop = share(team, gradients.packed.shape[1])
+def fill_strips(gradients, rows):
+    """Copy the packed gradients of rows ``[start, stop)`` to ``gradients.strips``."""
     for index in range(len(gradients.strips)):
         strip, packed = gradients.strips[index], gradients.packed[LANES * index :]
         n_lanes = np.uint64(min(LANES, len(packed)))
-        for row in range(start, stop):
+        for row in range(rows[0], rows[1]):
             for lane in range(n_lanes):
                 strip[np.uint64(row * LANES) + lane] = packed[lane, np.uint64(row)]
-    barrier(team)
 
 
 @late()
@@ -179,17 +177,12 @@ def allocate_shared_roots(matrix: TrainingBins, n_threads: int, n_outputs: int) 
 
 @inlined
 def gradients_of(roots, lane, gradients):
-    """Return what a tree's derivatives are quantised to: its lane or, if it is -1, `gradients`.
-
-    The scratch is the same in both.
-    """
+    """Return what a tree's derivatives are quantised to: its lane or, if it is -1, `gradients`."""
     packed, strips, scales = gradients.packed, gradients.strips, gradients.scales
     if lane >= 0:
         packed, scales = roots.packed[lane : lane + 1], roots.scales[lane : lane + 1]
         strips = packed
-    return Gradients(
-        packed, strips, scales, gradients.counts, gradients.block_sums, gradients.totals
-    )
+    return Gradients(packed, strips, scales, gradients.counts)
 
 
 @kernel
@@ -228,9 +221,8 @@ def build_roots(team, matrix, roots, workspace):
 
 @late()
 def take_root(team, roots, lane, workspace):
-    """Fill a tree's root histogram with its lane of the sums; ends when all of it is there."""
+    """Fill a tree's root histogram with its lane of the sums; all are there when the team met."""
     histogram = workspace.pool.histograms[workspace.tree.growth[0].slot, 0]
     start, stop = share(team, len(histogram))
     for cell in range(start, stop):
         histogram[cell] = roots.histogram[np.uint64(cell * LANES + lane)]
-    barrier(team)

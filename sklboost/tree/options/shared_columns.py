@@ -32,7 +32,7 @@ _NEVER = np.int64(np.iinfo(np.int64).max)
 
 
 class HistogramBins(NamedTuple):
-    """What histograms are built from."""
+    """The bins that histograms are built from."""
 
     # uint8 or uint16, read-only, shape (n_samples, n_built): ``TrainingBins.rows``, or if it has
     # fewer columns a copy of those that the features of a tree are in, which is made for each tree

@@ -6,7 +6,7 @@ room than the categories that it lists, of however many there are.
 
 import numpy as np
 
-from sklboost.engine.compiling import inlined, kernel, late
+from sklboost.engine.compiling import kernel, late
 from sklboost.engine.model import NO_BITS, CategoryBits
 
 _BITS_OF_WORD = 64  # a power of two: the compiler divides by a shift
@@ -55,12 +55,6 @@ def store_categories(growing, bits, start):
 @late("boolean")
 def is_listed(category, bits, node):
     """Whether a category, given as its code, goes left at a node; the code -1 never does."""
-    return is_among(category, bits, node)
-
-
-@inlined
-def is_among(category, bits, node):
-    """Whether a category is in the set of a node, which :func:`is_listed` asks for one row."""
     number = category // _BITS_OF_WORD
     first, last = bits.starts[node], bits.starts[node + 1] - 1
     if last < first or number < 0:
@@ -97,13 +91,8 @@ def all_listed_categories(bits: CategoryBits) -> tuple[np.ndarray, np.ndarray]:
 def bits_of_categories(counts: np.ndarray, codes: np.ndarray, is_used: bool) -> CategoryBits:
     """Return the set of categories of each node, the inverse of :func:`all_listed_categories`.
 
-    Parameters
-    ----------
-    counts : ndarray of int64, shape (n_nodes,)
-    codes : ndarray of int64, shape (n_codes,)
-        Increasing within a node.
-    is_used : bool
-        Whether a node is split on categories: its set may be empty.
+    Codes increase within a node. `is_used` says whether any node is split on categories: its set
+    may be empty.
     """
     if not is_used:
         return NO_BITS

@@ -54,16 +54,9 @@ def add_trees(
     trees: tuple[int, int],
     raw_score: np.ndarray,
 ) -> None:
-    """Add the leaf values of the trees ``[start, stop)`` to raw scores.
+    """Add the leaf values of the trees ``[start, stop)`` to raw scores, (n_outputs, n_samples).
 
-    Parameters
-    ----------
-    team : ThreadTeam
-    model : Model
-    X : Features or RawMatrix
-    trees : tuple of int
-    raw_score : ndarray of float64, shape (n_outputs, n_samples)
-        Added to tree after tree, so in the same order for any number of threads.
+    Tree after tree, so in the same order for any number of threads.
     """
     for rows, raw in _blocks(team, X):
         # C order, as kernels want it: a copy only of blocks of several outputs
@@ -388,6 +381,7 @@ def lay_out_rows(team: ThreadTeam, X: Features, cuts: BinCuts, raw_score: np.nda
         _in_blocks(padded, _BLOCK_ROWS, arrays),
         _in_blocks(missing, _BLOCK_ROWS // WORD, arrays),
         team.size,
+        n_categories=int(np.diff(cuts.starts).max(initial=0)) + 1,  # as many as bins, at most
     )
     return ScoredRows(raw, raw_score, scratch, cuts)
 

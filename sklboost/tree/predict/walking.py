@@ -1,4 +1,4 @@
-"""How rows go down a finished tree, a block of rows at a time, by values or by ranks."""
+"""Rows going down a finished tree, a block of rows at a time, by values or by ranks."""
 
 from typing import NamedTuple
 
@@ -10,8 +10,8 @@ from sklboost.engine.compiling import inlined, kernel, late
 from sklboost.engine.instructions import WORDS, above, at_least, descend, trailing_zeros
 from sklboost.engine.model import ALL_ROWS, N_LANDINGS, TOP_DEPTH, Model
 from sklboost.engine.packing import PackedOnce
-from sklboost.engine.structs import aligned_zeros
-from sklboost.tree.predict.category_bits import is_among, is_listed
+from sklboost.engine.structs import LINE_BYTES, aligned_zeros
+from sklboost.tree.predict.category_bits import is_listed
 
 WORD = 64  # rows
 # With fewer rows a word is too empty.
@@ -20,10 +20,11 @@ MIN_ROWS = 8
 # prediction.py is written out for.
 TREES_TOGETHER = 4
 _BLOCK_BYTES = 2**18  # within the second-level cache
+_LINE_WORDS = LINE_BYTES // np.dtype(np.uint64).itemsize
 
 
 class WalkScratch(NamedTuple):
-    """What a walk writes on the way; the first axis is threads, which a thread's part has not."""
+    """Scratch of a walk; the first axis is threads, and a thread's part does not have it."""
 
     # the dtype of the raw values, shape (n_threads, n_columns, n_rows): the values of a block of
     # rows, feature by feature. In evaluation all blocks, as bins; the first axis of `columns` and
@@ -32,17 +33,20 @@ class WalkScratch(NamedTuple):
     # uint64, shape (n_threads, n_columns, n_words): which of them are missing, a bit each
     missing: np.ndarray
     # uint64, shape (n_threads, n_comparisons, WORDS): which rows go right, for each comparison:
-    # N_LANDINGS of them, at the places of a tree, or those of
-    # :class:`~sklboost.tree.predict.walking.Ranking`
+    # N_LANDINGS of them, at the places of a tree, or the comparisons
+    # of a :class:`Ranking`
     decisions: np.ndarray
     # uint8, shape (n_threads, TREES_TOGETHER, WORDS * WORD): the landing of each row in some trees,
     # an index of ``TreeTops.landings``
     landings: np.ndarray
     positions: np.ndarray  # int64, shape (n_threads, n_rows): the node each row has come to
+    # uint64, shape (n_threads, n_set_words): one set of categories with the words that CategoryBits
+    # leaves out; all 0 between two splits, the last one always
+    category_set: np.ndarray
 
 
 class Walk(NamedTuple):
-    """What a walk needs besides the model and the rows."""
+    """Thresholds and scratch of a walk."""
 
     # the dtype of the raw values, shape (n_splits,): of the splits above TOP_DEPTH
     thresholds: np.ndarray
@@ -57,7 +61,8 @@ def prepare_walk(model: Model, raw: RawMatrix, n_threads: int) -> Walk:
     # places beyond the last row are 0 or of earlier rows; where these go is never read
     columns = aligned_zeros((n_threads, n_columns, n_words * WORD), dtype)
     missing = np.zeros((n_threads, n_columns, n_words), dtype=np.uint64)
-    scratch = allocate_scratch(columns, missing, n_threads)
+    n_categories = WORD * (int(tops.bits.numbers.max(initial=0)) + 1)
+    scratch = allocate_scratch(columns, missing, n_threads, n_categories=n_categories)
     return Walk(tops.thresholds32 if dtype == np.float32 else tops.thresholds, scratch)
 
 
@@ -69,15 +74,22 @@ def block_words(n_samples: int, n_columns: int, dtype: np.dtype, n_threads: int)
 
 
 def allocate_scratch(
-    columns: np.ndarray, missing: np.ndarray, n_threads: int, n_comparisons: int = N_LANDINGS
+    columns: np.ndarray,
+    missing: np.ndarray,
+    n_threads: int,
+    n_comparisons: int = N_LANDINGS,
+    n_categories: int = 0,
 ) -> WalkScratch:
-    """Allocate what a walk through these blocks of rows needs."""
+    """Allocate what a walk through these blocks of rows needs, with categories below a number."""
+    # a word more than the categories have, in whole lines
+    n_set_words = _LINE_WORDS * (-(-n_categories // WORD) // _LINE_WORDS + 1)
     return WalkScratch(
         columns=columns,
         missing=missing,
         decisions=aligned_zeros((n_threads, n_comparisons, WORDS), np.uint64),
         landings=aligned_zeros((n_threads, TREES_TOGETHER, WORDS * WORD), np.uint8),
         positions=np.empty((n_threads, columns.shape[2]), dtype=np.int64),
+        category_set=aligned_zeros((n_threads, n_set_words), np.uint64),
     )
 
 
@@ -90,6 +102,7 @@ def part_of(scratches, block, rank, n_rows):
         scratches.decisions[rank],
         scratches.landings[rank],
         scratches.positions[rank, :n_rows],
+        scratches.category_set[rank],
     )
 
 
@@ -146,30 +159,50 @@ def has_categories(bits):
     return len(bits.in_use) > 0
 
 
-# Words of a set for each of which all 64 rows are looked at; rows look up larger sets one by one.
-_FEW_WORDS = 3
+# Words of a set for each of which all rows are looked at; of larger sets, a row looks up its word.
+_FEW_WORDS = 2
 
 
-@late("uint64")
-def not_listed(values, bits, node):
-    """Return 64 bits; bit i is 1 if the category ``values[i]`` does not go left at a node."""
-    listed = np.uint64(0)
+@late()
+def find_unlisted(values, bits, node, category_set, decisions):
+    """Fill `decisions`, a bit for each row: 1 if its category does not go left at a node.
+
+    `values` are the categories of a block of rows. `category_set` is scratch, as in WalkScratch.
+    """
     first, stop = bits.starts[node], bits.starts[node + 1]
-    if stop - first > _FEW_WORDS:
-        for row in range(WORD):
-            value = values[row]
-            category = np.int64(value) if value == value else np.int64(-1)
-            listed |= np.uint64(is_among(category, bits, node)) << np.uint64(row)
-        return ~listed
+    if stop - first <= _FEW_WORDS:
+        for word in range(len(decisions)):
+            listed = np.uint64(0)
+            for index in range(first, stop):
+                category_word, lowest = bits.words[index], np.int64(bits.numbers[index]) * WORD
+                for row in range(WORD):
+                    digit = category_at(values, word, row) - lowest
+                    is_of_word = np.uint64((digit >= 0) & (digit < WORD))
+                    bit = (category_word >> np.uint64(digit & (WORD - 1))) & is_of_word
+                    listed |= bit << np.uint64(row)
+            decisions[np.uint64(word)] = ~listed
+        return
     for index in range(first, stop):
-        word, lowest = bits.words[index], np.int64(bits.numbers[index]) * WORD
+        category_set[np.uint64(bits.numbers[index])] = bits.words[index]
+    last = np.uint64(len(category_set) - 1)
+    for word in range(len(decisions)):
+        listed = np.uint64(0)
         for row in range(WORD):
-            value = values[row]
-            digit = (np.int64(value) if value == value else np.int64(-1)) - lowest
-            is_of_word = np.uint64((digit >= 0) & (digit < WORD))
-            bit = (word >> np.uint64(digit & (WORD - 1))) & is_of_word
+            category = np.uint64(category_at(values, word, row))
+            # what is no category of the set, -1 included, is among those of the last word
+            number = min(category // np.uint64(WORD), last)
+            bit = (category_set[number] >> (category % np.uint64(WORD))) & np.uint64(1)
             listed |= bit << np.uint64(row)
-    return ~listed
+        decisions[np.uint64(word)] = ~listed
+    for index in range(first, stop):
+        category_set[np.uint64(bits.numbers[index])] = 0
+
+
+@inlined
+def category_at(values, word, row):
+    """Return the category of a row of a word of rows; -1 if it is missing."""
+    value = values[np.uint64(word) * np.uint64(WORD) + np.uint64(row)]
+    return np.int64(value) if value == value else np.int64(-1)
 
 
 @kernel
@@ -185,13 +218,13 @@ def take_top(tops, thresholds, tree, raw, first_row, scratch):
     for index in range(np.uint64(tops.starts[tree]), np.uint64(tops.starts[tree + 1])):
         split, threshold = splits[index], thresholds[index]
         column, place = np.uint64(split.column), np.uint64(split.place)
-        values = columns[column]
+        values, has_set = columns[column], has_categories(tops.bits) and split.node >= 0
+        if has_set:
+            node, found = np.int64(split.node), decisions[place, :n_words]
+            find_unlisted(values, tops.bits, node, scratch.category_set, found)
         for word in range(n_words):
             start = word * np.uint64(WORD)
-            if has_categories(tops.bits) and split.node >= 0:
-                goes_right = not_listed(values[start:], tops.bits, np.int64(split.node))
-            else:
-                goes_right = at_least(values, start, threshold)
+            goes_right = decisions[place, word] if has_set else at_least(values, start, threshold)
             if split.cuts_bin == 1:
                 # the bins above are decided
                 in_bin = goes_right & ~above(values, start, threshold)
@@ -288,41 +321,28 @@ _MOST_COMPARISONS = 2**13
 class _RankingFields(NamedTuple):
     """The fields of :class:`Ranking`."""
 
-    features: np.ndarray
+    features: np.ndarray  # int64, shape (n_columns,): the feature of each column of ranks
+    # float32 or float64, shape (n_columns, 256): the thresholds of each column; behind them NaN,
+    # which is below nothing
     tables: np.ndarray
-    missing_ranks: np.ndarray
-    group_trees: int
+    missing_ranks: np.ndarray  # uint8, shape (n_columns,): the rank of missing values: 0 or 255
+    group_trees: int  # trees of a group, of which the last one may have fewer
+    # int64, shape (n_groups + 1,): group g makes the comparisons ``[starts[g], starts[g + 1])``
     starts: np.ndarray
-    columns: np.ndarray
+    columns: np.ndarray  # int64, shape (n_comparisons,)
+    # uint8, shape (n_comparisons,): rows whose rank in a column is at least this go right
     ranks: np.ndarray
+    # int32, shape (n_trees, N_LANDINGS): the comparison of each split, by its place, counted from
+    # the first one of the group
     comparisons: np.ndarray
 
 
 class Ranking(_RankingFields, PackedOnce):
-    """The thresholds of a model, sorted, and its splits as they compare ranks.
-
-    Attributes
-    ----------
-    features : ndarray of int64, shape (n_columns,)
-        The feature of each column of ranks.
-    tables : ndarray of float32 or float64, shape (n_columns, 256)
-        The thresholds of each column; behind them NaN, which is below nothing.
-    missing_ranks : ndarray of uint8, shape (n_columns,)
-        The rank of missing values: 0 or 255.
-    group_trees : int
-        Trees of a group, of which the last one may have fewer.
-    starts : ndarray of int64, shape (n_groups + 1,)
-        Group g makes the comparisons ``starts[g]`` to ``starts[g + 1]``, excluded.
-    columns : ndarray of int64, shape (n_comparisons,)
-    ranks : ndarray of uint8, shape (n_comparisons,)
-        Rows whose rank in a column is at least this go right.
-    comparisons : ndarray of int32, shape (n_trees, N_LANDINGS)
-        The comparison of each split, by its place, counted from the first one of the group.
-    """
+    """The thresholds of a model, sorted, and its splits as they compare ranks."""
 
 
 class RankedWalk(NamedTuple):
-    """What a walk by ranks needs besides the rows."""
+    """The ranking and the scratch of a walk by ranks."""
 
     ranking: Ranking
     # float32 or float64, shape (n_threads, n_rows): scratch: one feature of a block of rows

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from sklboost import ModelFileError, XGBRegressorLite, load_model
-from sklboost.estimators.files import documents
+from sklboost.estimators.files import model_files
 from sklboost.files.documents import write_json, write_ubjson
 from tests.files.golden_models import ALL, X
 
@@ -337,7 +337,7 @@ def test_empty_sets_of_categories_send_all_right():
 
 
 def test_more_features_than_a_file_says(monkeypatch):
-    monkeypatch.setattr(documents, "_MOST_FEATURES", 2)
+    monkeypatch.setattr(model_files, "_MOST_FEATURES", 2)
     with pytest.raises(ValueError, match=r"the model has 3 features.*pickle"):
         ALL["regression"]().save_model(io.BytesIO(), format="sklboost", raw_format="json")
 

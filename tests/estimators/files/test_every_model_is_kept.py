@@ -152,6 +152,9 @@ MODELS = {
     "ranking by map": lambda: XGBRankerLite(objective="rank:map", **_TINY).fit(
         X, IS_HIGH, qid=_QUERIES
     ),
+    "ranking by neighbours": lambda: XGBRankerLite(
+        objective="rank:yeti", yeti_mode="mrr", min_child_weight=0.01, **_TINY
+    ).fit(X, CLASS, qid=_QUERIES),
     "survival, extreme": lambda: XGBSurvivalLite(
         objective="survival:aft",
         aft_loss_distribution="extreme",
@@ -177,6 +180,7 @@ NOT_FOR_XGBOOST = {
     "names of text": "feature name",
     "expectile|.*:(expectile|huber|logcosh|fair|mape|squaredlog|focal|onevsrest)": "objective=",
     "ranking, whole lists": "objective='rank:xendcg'",
+    "ranking by neighbours": "objective='rank:yeti'",
     "distribution, ": "distribution=",
 }
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from sklboost import XGBDistributionLite, XGBRegressorLite, XGBSurvivalLite, survival_targets
-from sklboost.estimators.files.documents import FORMAT_VERSION
+from sklboost.estimators.files.model_files import FORMAT_VERSION
 from sklboost.files.values import _READERS
 from tests.conftest import ROOT
 from tests.kinds_of_models import KINDS, data, file_of

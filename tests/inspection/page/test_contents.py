@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sklboost import XGBRegressorLite
-from sklboost.inspection.page.contents import (
+from sklboost.inspection.page import (
     curve_contents,
     importances_of_splits,
 )

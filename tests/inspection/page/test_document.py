@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from sklboost.inspection.page.contents import SCRIPTS, as_json, html_document
+from sklboost.inspection.page import SCRIPTS, as_json, html_document
 from tests.conftest import ROOT
 
 FOLDER = ROOT / "sklboost" / "inspection" / "page"

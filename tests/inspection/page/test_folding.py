@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from sklboost.inspection.derivation.derivation import Derivation, Section, Step, given, number
-from sklboost.inspection.page.contents import MARK, column, fold_derivations, rounded, token
+from sklboost.inspection.derivation import Derivation, Section, Step, given, number
+from sklboost.inspection.page import MARK, column, fold_derivations, rounded, token
 
 
 def derivation(node, gain, feature="f0", extra=()):

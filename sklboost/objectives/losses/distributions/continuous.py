@@ -15,7 +15,7 @@ from sklboost.engine.elementary import (
 )
 from sklboost.objectives.domains import POSITIVE
 from sklboost.objectives.loss import row_formula
-from sklboost.objectives.losses.distributions.base import (
+from sklboost.objectives.losses.distributions import (
     ANY_SIZE,
     LOG_SCALES,
     DistributionLoss,

@@ -23,7 +23,7 @@ from sklboost.engine.elementary import (
 )
 from sklboost.objectives.domains import NOT_NEGATIVE
 from sklboost.objectives.loss import row_formula
-from sklboost.objectives.losses.distributions.base import (
+from sklboost.objectives.losses.distributions import (
     DistributionLoss,
     Parameters,
     within,

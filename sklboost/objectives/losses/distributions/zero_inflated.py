@@ -20,7 +20,7 @@ from sklboost.engine.elementary import exp, log
 from sklboost.objectives.blocks import LEAST_HESSIAN, full_name
 from sklboost.objectives.domains import NOT_NEGATIVE
 from sklboost.objectives.loss import meets
-from sklboost.objectives.losses.distributions.base import (
+from sklboost.objectives.losses.distributions import (
     DistributionLoss,
     Parameters,
     is_between,

@@ -1,4 +1,9 @@
-"""The nodes of a graph of ONNX: inputs to features, trees, raw scores to predictions."""
+"""Models as ONNX graphs: importing this module lets skl2onnx convert the estimators.
+
+By themselves and within pipelines, ``skl2onnx.to_onnx(pipeline, X[:1])``. It needs skl2onnx: ``pip
+install "sklboost[onnx]"``. The first part of the file makes the nodes of a graph: inputs to
+features, trees, raw scores to predictions. The second has the converters that skl2onnx calls.
+"""
 
 import itertools
 import math
@@ -7,6 +12,11 @@ from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
+
+try:
+    from skl2onnx import update_registered_converter
+except ImportError as error:
+    raise ImportError('sklboost.onnx needs skl2onnx: pip install "sklboost[onnx]"') from error
 from onnx import TensorProto
 from onnx.helper import np_dtype_to_tensor_dtype
 from onnx.numpy_helper import from_array
@@ -16,24 +26,34 @@ from skl2onnx.common.data_types import (
     Int64TensorType,
     StringTensorType,
 )
+from skl2onnx.common.utils_classifier import get_label_classes
 
 from sklboost.data.encoding import Encoding
 from sklboost.data.table import LARGEST_EXACT
 from sklboost.engine.model import Model
-from sklboost.estimators.predict.fitted_model import FittedModel
+from sklboost.estimators.base import BaseBooster
+from sklboost.estimators.classifier import XGBClassifierLite
+from sklboost.estimators.distribution import XGBDistributionLite
+from sklboost.estimators.forests import XGBRFClassifierLite, XGBRFRegressorLite
+from sklboost.estimators.predict.fitted_model import FittedModel, fitted_model
+from sklboost.estimators.ranker import XGBRankerLite
+from sklboost.estimators.regressor import XGBRegressorLite
+from sklboost.estimators.survival import XGBSurvivalLite
 from sklboost.objectives.domains import IDENTITY, LOG, LOG_ODDS, SOFTMAX
 from sklboost.objectives.loss import Loss
 from sklboost.objectives.losses.classes import HingeLoss, OneVsRest
 from sklboost.objectives.losses.regression import OrderedAlphas, SquaredLogError
 from sklboost.tree.predict.category_bits import listed_categories
 
-ML_DOMAIN = "ai.onnx.ml"  # the domain of trees and of the encoding of categories
+__all__ = ["input_types", "register"]
+
+_ML_DOMAIN = "ai.onnx.ml"  # the domain of trees and of the encoding of categories
 # skl2onnx writes nothing later than version 3 of this domain, the first to have trees of float64.
-ML_VERSION = 3
-_ML_VERSIONS = {"LabelEncoder": 2, "TreeEnsembleRegressor": ML_VERSION}
+_ML_VERSION = 3
+_ML_VERSIONS = {"LabelEncoder": 2, "TreeEnsembleRegressor": _ML_VERSION}
 
 
-class Graph:
+class _Graph:
     """A part of the graph that skl2onnx makes; `scope` and `container` are what converters get."""
 
     def __init__(self, scope: Any, container: Any):
@@ -56,7 +76,7 @@ class Graph:
             op_type,
             list(inputs),
             names,
-            op_domain="" if version is None else ML_DOMAIN,
+            op_domain="" if version is None else _ML_DOMAIN,
             op_version=version,
             name=self._scope.get_unique_operator_name(op_type),
             **attributes,
@@ -96,7 +116,7 @@ class _Column(NamedTuple):
     is_category: bool
 
 
-def add_features(graph: Graph, inputs: Sequence[Any], fitted: FittedModel) -> str:
+def _add_features(graph: _Graph, inputs: Sequence[Any], fitted: FittedModel) -> str:
     """Add what makes one table of all features, shape (n_samples, n_features), of the inputs."""
     pieces = []
     # neighbouring numbers of one input stay together
@@ -134,7 +154,7 @@ def _columns(inputs: Sequence[Any], fitted: FittedModel) -> list[_Column]:
     ]
     encodings = fitted.encodings or (Encoding(),) * n_features
     for encoding, name in zip(encodings, fitted.feature_names, strict=True):
-        category_keys(encoding, name)  # refuses what a graph cannot read
+        _category_keys(encoding, name)  # refuses what a graph cannot read
     return [
         _Column(feature, *places[place], encodings[feature].kind == "category")
         for feature, place in enumerate(_order(inputs, fitted))
@@ -161,7 +181,7 @@ def _names(inputs: Sequence[Any]) -> list[str]:
 # --- numbers
 
 
-def _add_numbers(graph: Graph, values: str, column: _Column, fitted: FittedModel) -> str:
+def _add_numbers(graph: _Graph, values: str, column: _Column, fitted: FittedModel) -> str:
     kind, missing = column.variable.type, fitted.features.missing
     if isinstance(kind, StringTensorType):
         raise ValueError(
@@ -182,7 +202,7 @@ def _add_numbers(graph: Graph, values: str, column: _Column, fitted: FittedModel
 # --- categories
 
 
-def category_keys(encoding: Encoding, name: str) -> list[Any]:
+def _category_keys(encoding: Encoding, name: str) -> list[Any]:
     """Return the categories of a feature as text or int, as graphs can look them up.
 
     ValueError if they are neither all text nor all integers, or if the feature is of another kind
@@ -211,7 +231,7 @@ def category_keys(encoding: Encoding, name: str) -> list[Any]:
     return [int(value) for value in values]
 
 
-def _add_codes(graph: Graph, values: str, column: _Column, fitted: FittedModel) -> str:
+def _add_codes(graph: _Graph, values: str, column: _Column, fitted: FittedModel) -> str:
     """Add the look-up of a category's codes; unknown ones and missing values become NaN."""
     assert fitted.encodings is not None
     encoding, name = fitted.encodings[column.feature], fitted.feature_names[column.feature]
@@ -222,7 +242,7 @@ def _add_codes(graph: Graph, values: str, column: _Column, fitted: FittedModel) 
         is_below = graph.add("Less", codes, graph.constant(np.float64(0.0)))
         is_none = graph.add("Or", is_below, graph.add("Greater", codes, last))
         return graph.add("Where", is_none, last, codes)
-    keys, kind = category_keys(encoding, name), column.variable.type
+    keys, kind = _category_keys(encoding, name), column.variable.type
     if not keys:  # the training has no value, so all are unknown
         return graph.filled(values, np.nan)
     if encoding.is_of_text != isinstance(kind, StringTensorType):
@@ -270,7 +290,7 @@ _NODE_DTYPE = np.dtype(
 )
 
 
-def add_sums(graph: Graph, features: str, model: Model) -> str:
+def _add_sums(graph: _Graph, features: str, model: Model) -> str:
     """Add the sums of the leaf values of all trees, shape (n_samples, n_outputs), as float64."""
     sums = graph.add("TreeEnsembleRegressor", features, **_attributes(model))
     targets = np.arange(_N_PARTS * model.n_outputs).reshape(_N_PARTS, -1)
@@ -382,10 +402,10 @@ def _chain(split: np.void, codes: np.ndarray) -> np.ndarray:
 # --- predictions
 
 _LARGEST = 700.0  # the largest exponent of e, as in sklboost/objectives/domains.py
-_Formula = Callable[[Graph, str, FittedModel], str]
+_Formula = Callable[[_Graph, str, FittedModel], str]
 
 
-def prediction_formula(fitted: FittedModel) -> _Formula | None:
+def _prediction_formula(fitted: FittedModel) -> _Formula | None:
     """Return what adds the predictions, of a classifier its probabilities, to a graph.
 
     None if the loss computes them by a method of its own, which is not known here.
@@ -396,14 +416,14 @@ def prediction_formula(fitted: FittedModel) -> _Formula | None:
     return _FORMULAS.get(getattr(method, "__func__", method))
 
 
-def add_class_scores(graph: Graph, scores: str, fitted: FittedModel) -> str:
+def _add_class_scores(graph: _Graph, scores: str, fitted: FittedModel) -> str:
     """Add a raw score for each class; the scores of two classes are each other's negative."""
     if not _is_of_two_classes(fitted):
         return scores
     return graph.add("Concat", graph.add("Neg", scores), scores, axis=1)
 
 
-def add_labels(graph: Graph, scores: str, fitted: FittedModel, classes: np.ndarray) -> str:
+def _add_labels(graph: _Graph, scores: str, fitted: FittedModel, classes: np.ndarray) -> str:
     """Add the most probable class of each row; of several labels 1 for each likely one."""
     if fitted.targets.task == "multilabel":
         return graph.cast(_is_positive(graph, scores), np.int64)
@@ -419,20 +439,20 @@ def _is_of_two_classes(fitted: FittedModel) -> bool:
     return fitted.targets.task == "binary" and not fitted.targets.is_constant
 
 
-def _is_positive(graph: Graph, scores: str) -> str:
+def _is_positive(graph: _Graph, scores: str) -> str:
     return graph.add("Greater", scores, graph.constant(0.0))
 
 
-def _softmax(graph: Graph, scores: str) -> str:
+def _softmax(graph: _Graph, scores: str) -> str:
     return graph.add("Softmax", scores, axis=1)
 
 
-def _exponentials(graph: Graph, scores: str) -> str:
+def _exponentials(graph: _Graph, scores: str) -> str:
     in_range = graph.add("Max", scores, graph.constant(-_LARGEST))
     return graph.add("Exp", graph.add("Min", in_range, graph.constant(_LARGEST)))
 
 
-_LINKS: dict[str, Callable[[Graph, str], str]] = {
+_LINKS: dict[str, Callable[[_Graph, str], str]] = {
     IDENTITY: lambda graph, scores: scores,
     LOG: _exponentials,
     LOG_ODDS: lambda graph, scores: graph.add("Sigmoid", scores),
@@ -440,15 +460,15 @@ _LINKS: dict[str, Callable[[Graph, str], str]] = {
 }
 
 
-def _by_link(graph: Graph, scores: str, fitted: FittedModel) -> str:
+def _by_link(graph: _Graph, scores: str, fitted: FittedModel) -> str:
     return _LINKS[fitted.loss.link](graph, scores)
 
 
-def _class_probabilities(graph: Graph, scores: str, fitted: FittedModel) -> str:
-    return _by_link(graph, add_class_scores(graph, scores, fitted), fitted)
+def _class_probabilities(graph: _Graph, scores: str, fitted: FittedModel) -> str:
+    return _by_link(graph, _add_class_scores(graph, scores, fitted), fitted)
 
 
-def _in_order(graph: Graph, scores: str, fitted: FittedModel) -> str:
+def _in_order(graph: _Graph, scores: str, fitted: FittedModel) -> str:
     """Sort the alphas of each target: output ``a * n_targets + t`` is alpha a of target t."""
     n_outputs, n_targets = fitted.model.n_outputs, fitted.targets.size
     n_alphas = n_outputs // n_targets
@@ -460,12 +480,12 @@ def _in_order(graph: Graph, scores: str, fitted: FittedModel) -> str:
     return graph.add("Reshape", ordered, graph.constant(np.array([-1, n_outputs])))
 
 
-def _powers_less_one(graph: Graph, scores: str, fitted: FittedModel) -> str:
+def _powers_less_one(graph: _Graph, scores: str, fitted: FittedModel) -> str:
     powers = graph.add("Exp", graph.add("Min", scores, graph.constant(_LARGEST)))
     return graph.add("Sub", powers, graph.constant(1.0))
 
 
-def _one_vs_rest(graph: Graph, scores: str, fitted: FittedModel) -> str:
+def _one_vs_rest(graph: _Graph, scores: str, fitted: FittedModel) -> str:
     """Divide logistic probabilities by their sum: as logarithms, none of which rounds to 0."""
     # log(1 / (1 + e^-z)) = min(z, 0) - log(1 + e^-|z|); onnxruntime has no Softplus of float64
     decay = graph.add("Exp", graph.add("Neg", graph.add("Abs", scores)))
@@ -474,11 +494,11 @@ def _one_vs_rest(graph: Graph, scores: str, fitted: FittedModel) -> str:
     return _softmax(graph, logarithms)
 
 
-def _steps(graph: Graph, scores: str, fitted: FittedModel) -> str:
+def _steps(graph: _Graph, scores: str, fitted: FittedModel) -> str:
     return graph.cast(_is_positive(graph, scores), np.float64)
 
 
-def _two_steps(graph: Graph, scores: str, fitted: FittedModel) -> str:
+def _two_steps(graph: _Graph, scores: str, fitted: FittedModel) -> str:
     is_one = _steps(graph, scores, fitted)
     return graph.add("Concat", graph.add("Sub", graph.constant(1.0), is_one), is_one, axis=1)
 
@@ -493,3 +513,236 @@ _FORMULAS: dict[Any, _Formula] = {
     HingeLoss.predictions: _steps,
     HingeLoss.probabilities: _two_steps,
 }
+
+
+# --- types of the outputs
+
+
+def _set_regressor_types(operator: Any) -> None:
+    """Set the type of the predictions, shape (n_samples, n_outputs)."""
+    fitted = _convertible(operator)
+    n_samples = operator.inputs[0].get_first_dimension()
+    operator.outputs[0].set_type(_number_type(operator)([n_samples, fitted.model.n_outputs]))
+
+
+def _set_classifier_types(operator: Any) -> None:
+    """Set the types of labels, and of probabilities or raw scores, shape (n_samples, n_classes)."""
+    fitted, classes = _convertible(operator), _classes(operator)
+    n_samples = operator.inputs[0].get_first_dimension()
+    is_multilabel = fitted.targets.task == "multilabel"
+    kind = StringTensorType if classes.dtype == object else Int64TensorType
+    operator.outputs[0].set_type(kind([n_samples, len(classes)] if is_multilabel else [n_samples]))
+    operator.outputs[1].set_type(_number_type(operator)([n_samples, len(classes)]))
+
+
+def _number_type(operator: Any) -> type:
+    """Return float64 if an input is, unless the next node takes float32 only, as a ZipMap does."""
+    output = operator.outputs[-1]
+    is_double = [isinstance(variable.type, DoubleTensorType) for variable in operator.inputs]
+    # skl2onnx has set the type of the first input, and converters around this one may change it
+    is_narrowed = is_double[0] and isinstance(output.type, FloatTensorType)
+    is_zipped = any(
+        other.type == "SklearnZipMap" and output in other.inputs
+        for other in operator.scope_inst.operators.values()
+    )
+    return (
+        DoubleTensorType if any(is_double) and not (is_narrowed or is_zipped) else FloatTensorType
+    )
+
+
+def _classes(operator: Any) -> np.ndarray:
+    """Return the labels, int64 or objects of text; ValueError if there are others."""
+    labels = get_label_classes(operator.scope_inst, operator.raw_operator).tolist()
+    if all(isinstance(label, str) for label in labels):
+        return np.array(labels, dtype=object)
+    try:
+        numbers = np.array([int(label) for label in labels], dtype=np.int64)
+    except (OverflowError, TypeError, ValueError):
+        numbers = np.empty(0, dtype=np.int64)
+    if numbers.tolist() != labels:
+        raise ValueError(
+            f"the classes are {labels}: in ONNX all of them are text, or all are integers of 64 "
+            "bits; fit with labels that are text"
+        )
+    return numbers
+
+
+# --- nodes
+
+
+@np.errstate(all="ignore")
+def _convert_regressor(scope: Any, operator: Any, container: Any) -> None:
+    """Add the nodes of predictions, or of raw scores if the option asks for them."""
+    fitted, graph = _convertible(operator), _graph(scope, container)
+    scores = _add_scores(graph, operator, fitted)
+    if not _wants_raw_scores(operator):
+        formula = _prediction_formula(fitted)
+        assert formula is not None  # _convertible has asked
+        scores = formula(graph, scores, fitted)
+    _add_result(graph, scores, operator.outputs[0])
+
+
+@np.errstate(all="ignore")
+def _convert_classifier(scope: Any, operator: Any, container: Any) -> None:
+    """Add the nodes of labels, and of probabilities, or raw scores if the option asks for them."""
+    fitted, graph = _convertible(operator), _graph(scope, container)
+    scores = _add_scores(graph, operator, fitted)
+    label, number = operator.outputs
+    labels = _add_labels(graph, scores, fitted, _classes(operator))
+    graph.add("Identity", labels, result=label.full_name)
+    formula = _add_class_scores if _wants_raw_scores(operator) else _prediction_formula(fitted)
+    assert formula is not None  # _convertible has asked
+    _add_result(graph, formula(graph, scores, fitted), number)
+
+
+def _graph(scope: Any, container: Any) -> _Graph:
+    version = container.target_opset_any_domain(_ML_DOMAIN)
+    if version < _ML_VERSION:
+        raise ValueError(
+            f"target_opset has {_ML_DOMAIN!r}: {version}, and trees of float64 came with "
+            f"{_ML_VERSION}: pass target_opset={{'': 18, {_ML_DOMAIN!r}: {_ML_VERSION}}}"
+        )
+    return _Graph(scope, container)
+
+
+def _add_scores(graph: _Graph, operator: Any, fitted: FittedModel) -> str:
+    """Add the raw scores, shape (n_samples, n_outputs), float64."""
+    features = _add_features(graph, operator.inputs, fitted)
+    sums = _add_sums(graph, features, fitted.model)
+    return graph.add("Add", sums, graph.constant(fitted.model.base_score + fitted.shift))
+
+
+def _add_result(graph: _Graph, numbers: str, output: Any) -> None:
+    is_double = isinstance(output.type, DoubleTensorType)
+    graph.cast(numbers, np.float64 if is_double else np.float32, result=output.full_name)
+
+
+# --- what can be converted
+
+
+def _wants_raw_scores(operator: Any) -> bool:
+    options = operator.scope_inst.get_options(operator.raw_operator, {"raw_scores": False})
+    return bool(options["raw_scores"])
+
+
+def _convertible(operator: Any) -> FittedModel:
+    """Return the model of an estimator; ValueError if no graph predicts what it predicts."""
+    fitted = fitted_model(operator.raw_operator)
+    name = fitted.features.estimator_name
+    if fitted.model.linear is not None:
+        raise ValueError(
+            f"this {name} has linear leaves, and the leaves of ONNX's trees are constant: fit with "
+            "linear_tree=False"
+        )
+    if _wants_raw_scores(operator):
+        return fitted
+    remedy = f"convert with options={{{name}: {{'raw_scores': True}}}}, and"
+    if fitted.has_margin:
+        raise ValueError(
+            f"this {name} was fitted with base_margin, for which a graph has no input: {remedy} "
+            "add the margins to the scores before you make predictions of them"
+        )
+    if _prediction_formula(fitted) is None:
+        raise ValueError(
+            f"{fitted.loss.chosen_by}={fitted.loss.name} computes predictions by a method of its "
+            f"own, which is Python and no part of a graph: {remedy} make predictions of the scores"
+        )
+    return fitted
+
+
+# skl2onnx gives whatever has the option "zipmap" the outputs of a classifier.
+_CLASSIFIER_OPTIONS = {
+    "zipmap": [True, False, "columns"],
+    "nocl": [True, False],
+    "output_class_labels": [False, True],
+    "raw_scores": [True, False],
+}
+_REGRESSOR_OPTIONS = {"raw_scores": [True, False]}
+
+
+def register(estimator_class: type) -> None:
+    """Let skl2onnx convert the estimators of a class.
+
+    The classes of this package are registered when ``sklboost.onnx`` is imported. A class that
+    inherits from one of them has to be registered itself, as skl2onnx does not look at base
+    classes.
+
+    Parameters
+    ----------
+    estimator_class : type
+        A subclass of an estimator of this package that predicts as its base class does.
+
+    Raises
+    ------
+    TypeError
+        If it is no such class.
+
+    Examples
+    --------
+    >>> import sklboost.onnx
+    >>> from sklboost import XGBRegressorLite
+    >>> class Price(XGBRegressorLite):
+    ...     pass
+    >>> sklboost.onnx.register(Price)
+    """
+    if issubclass(estimator_class, XGBClassifierLite):
+        update_registered_converter(
+            *(estimator_class, "SklboostClassifier", _set_classifier_types, _convert_classifier),
+            options=_CLASSIFIER_OPTIONS,
+        )
+    elif issubclass(estimator_class, BaseBooster):
+        update_registered_converter(
+            *(estimator_class, "SklboostRegressor", _set_regressor_types, _convert_regressor),
+            options=_REGRESSOR_OPTIONS,
+        )
+    else:
+        raise TypeError(
+            f"{estimator_class.__name__} is no subclass of XGBClassifierLite, XGBRegressorLite or "
+            "another estimator of sklboost: register it with skl2onnx.update_registered_converter"
+        )
+
+
+def input_types(estimator: Any) -> list[tuple[str, Any]]:
+    """Return the inputs of the graph of an estimator, as skl2onnx's `initial_types`.
+
+    Parameters
+    ----------
+    estimator : XGBClassifierLite or XGBRegressorLite
+        Fitted.
+
+    Returns
+    -------
+    list of tuple
+        Name and type of each input: ``X``, a table of float64, if all features are numbers; else an
+        input of shape (n_samples, 1) for each feature, of text for categories of text.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import sklboost.onnx
+    >>> from sklboost import XGBRegressorLite
+    >>> X = pd.DataFrame({"size": [1.0, 2.0, 3.0], "color": ["red", "blue", "red"]})
+    >>> model = XGBRegressorLite(categorical_features=["color"]).fit(X, [1.0, 2.0, 3.0])
+    >>> sklboost.onnx.input_types(model)
+    [('size', DoubleTensorType(shape=[None, 1])), ('color', StringTensorType(shape=[None, 1]))]
+    """
+    fitted = fitted_model(estimator)
+    if fitted.encodings is None:
+        return [("X", DoubleTensorType([None, fitted.model.n_features]))]
+    types = []
+    for name, encoding in zip(fitted.feature_names, fitted.encodings, strict=True):
+        keys = _category_keys(encoding, name)
+        kind = DoubleTensorType
+        if encoding.is_of_text:
+            kind = StringTensorType
+        elif any(abs(key) > LARGEST_EXACT for key in keys):
+            kind = Int64TensorType
+        types.append((name, kind([None, 1])))
+    return types
+
+
+for _estimator in (
+    *(XGBClassifierLite, XGBRegressorLite, XGBRFClassifierLite, XGBRFRegressorLite),
+    *(XGBRankerLite, XGBDistributionLite, XGBSurvivalLite),
+):
+    register(_estimator)

@@ -12,8 +12,8 @@ import numpy as np
 
 from sklboost.engine.model import Trees
 from sklboost.engine.structs import PARAMS_DTYPE
-from sklboost.files.sections import LARGEST_SCORE, Section
-from sklboost.tree.predict.codec import (
+from sklboost.files.sections import LARGEST_SCORE, DocumentSection
+from sklboost.tree.predict.trees import (
     SUMS,
     SUMS_OF_OUTPUTS,
     decode_sums,
@@ -34,7 +34,7 @@ _FLAG, _COUNT = (0, 1), (0, np.iinfo(np.int64).max)
 _LIMITS: dict[str, tuple[Any, Any]] = {
     **{name: _COUNT if PARAMS_DTYPE[name].kind == "i" else _NOT_NEGATIVE for name in _SETTINGS},
     **dict.fromkeys(("grow_gain", "prune_gain"), _GAIN),
-    **dict.fromkeys(("gradient_based", "extra_trees", "best_first"), _FLAG),
+    **dict.fromkeys(("gradient_based", "extra_trees", "best_first", "symmetric"), _FLAG),
     **dict.fromkeys(("linear_tree", "multi_output"), _FLAG),
     **dict.fromkeys(("subsample", "colsample_bytree", "colsample_bylevel"), _SHARE),
     "colsample_bynode": _SHARE,
@@ -42,7 +42,7 @@ _LIMITS: dict[str, tuple[Any, Any]] = {
     "num_parallel_tree": (1, _MOST),
 }
 # Of settings that older files do not have.
-_DEFAULTS = {"min_child_samples": 0}
+_DEFAULTS = {"min_child_samples": 0, "symmetric": 0}
 
 
 def trees_document(trees: Trees) -> dict[str, Any]:
@@ -60,21 +60,11 @@ def _widened(value: Any) -> Any:
     return value
 
 
-def read_trees(section: Section, n_categories: np.ndarray, n_outputs: int) -> Trees:
-    """Return the trees of a section.
+def read_trees(section: DocumentSection, n_categories: np.ndarray, n_outputs: int) -> Trees:
+    """Return the trees of a section; ModelFileError if they are none, or a number is out of range.
 
-    Parameters
-    ----------
-    section : Section
-    n_categories : ndarray of int64, shape (n_features,)
-        Number of codes of each feature; 0 for a feature of numbers.
-    n_outputs : int
-        Raw scores per row.
-
-    Raises
-    ------
-    ModelFileError
-        If a number is out of range, or nodes are no trees.
+    `n_categories`, int64, is the number of codes of each feature, 0 for a feature of numbers; there
+    are `n_outputs` raw scores per row.
     """
     trees = decode_trees(_checked(section, n_categories, n_outputs))
     if (unpruned := section.get("unpruned")) is None:
@@ -84,7 +74,7 @@ def read_trees(section: Section, n_categories: np.ndarray, n_outputs: int) -> Tr
     return trees._replace(unpruned=grown)
 
 
-def _checked(section: Section, n_categories: np.ndarray, n_outputs: int) -> dict[str, Any]:
+def _checked(section: DocumentSection, n_categories: np.ndarray, n_outputs: int) -> dict[str, Any]:
     """Return the arrays of a section for :func:`decode_trees`, without "unpruned"."""
     counts = section["n_nodes"].integers(1, _MOST)
     if len(counts) == 0:
@@ -127,7 +117,9 @@ def _checked(section: Section, n_categories: np.ndarray, n_outputs: int) -> dict
     return document
 
 
-def _checked_sums(section: Section, name: str, counts: np.ndarray, n_outputs: int) -> np.ndarray:
+def _checked_sums(
+    section: DocumentSection, name: str, counts: np.ndarray, n_outputs: int
+) -> np.ndarray:
     """Return the sums of that name of all nodes and outputs as floats."""
     given, size = section[name], int(counts.sum()) * n_outputs
     if isinstance(given.value, dict):
@@ -145,7 +137,9 @@ def _checked_sums(section: Section, name: str, counts: np.ndarray, n_outputs: in
     return sums
 
 
-def _checked_categories(section: Section, n_categories: np.ndarray) -> dict[str, np.ndarray]:
+def _checked_categories(
+    section: DocumentSection, n_categories: np.ndarray
+) -> dict[str, np.ndarray]:
     """Return the sets of categories of splits; `n_categories` are the numbers of their features."""
     if section.get("n_words") is not None:
         return _checked_words(section, n_categories)
@@ -159,7 +153,7 @@ def _checked_categories(section: Section, n_categories: np.ndarray) -> dict[str,
     return {"n_codes": n_codes, "codes": codes}
 
 
-def _checked_words(section: Section, n_categories: np.ndarray) -> dict[str, np.ndarray]:
+def _checked_words(section: DocumentSection, n_categories: np.ndarray) -> dict[str, np.ndarray]:
     """Return the sets of categories of splits as words of 64 categories, each in two halves."""
     n_words = section["n_words"].integers(0, _MOST, len(n_categories))
     places = section["places"].integers(0, _MOST, int(n_words.sum()))
@@ -177,7 +171,9 @@ def _checked_words(section: Section, n_categories: np.ndarray) -> dict[str, np.n
     return {"n_words": n_words, "places": places, "halves": halves}
 
 
-def _checked_outputs(section: Section, document: dict[str, Any], n_outputs: int) -> dict[str, Any]:
+def _checked_outputs(
+    section: DocumentSection, document: dict[str, Any], n_outputs: int
+) -> dict[str, Any]:
     section["n_outputs"].integer(n_outputs, n_outputs)
     counts, of_nodes = document["n_nodes"], document["value"]
     values = section["value"].numbers(len(of_nodes) * n_outputs, limits=SCORES)
@@ -187,7 +183,9 @@ def _checked_outputs(section: Section, document: dict[str, Any], n_outputs: int)
     return {"n_outputs": n_outputs, "value": values, **sums}
 
 
-def _checked_linear(section: Section, n_nodes: int, n_features: int) -> dict[str, np.ndarray]:
+def _checked_linear(
+    section: DocumentSection, n_nodes: int, n_features: int
+) -> dict[str, np.ndarray]:
     n_terms = section["n_terms"].integers(0, n_features, n_nodes)
     size = int(n_terms.sum())
     # not limited in models of other libraries
@@ -206,7 +204,9 @@ def _checked_linear(section: Section, n_nodes: int, n_features: int) -> dict[str
     }
 
 
-def _checked_settings(section: Section, n_trees: int, n_outputs: int) -> dict[str, np.ndarray]:
+def _checked_settings(
+    section: DocumentSection, n_trees: int, n_outputs: int
+) -> dict[str, np.ndarray]:
     repeats = section["n_trees"].integers(1, n_trees)
     if repeats.sum() != n_trees:
         section["n_trees"].fail(f"must add up to {n_trees} trees")
@@ -228,7 +228,7 @@ def _checked_settings(section: Section, n_trees: int, n_outputs: int) -> dict[st
     return settings
 
 
-def _check_pruned(section: Section, trees: Trees, grown: Trees) -> None:
+def _check_pruned(section: DocumentSection, trees: Trees, grown: Trees) -> None:
     """Check that pruning trees gives these: from the roots down all splits that are left."""
     if not np.array_equal(trees.params, grown.params):
         section.fail("must have the settings of the trees after pruning")
@@ -253,7 +253,7 @@ def _check_pruned(section: Section, trees: Trees, grown: Trees) -> None:
         section.fail("must have all splits of the trees after pruning")
 
 
-def _check_links(section: Section, left: np.ndarray, counts: np.ndarray) -> None:
+def _check_links(section: DocumentSection, left: np.ndarray, counts: np.ndarray) -> None:
     """Check that each node but the root is the child of one node, which comes before it.
 
     With siblings side by side the left children are the odd numbers, each once.

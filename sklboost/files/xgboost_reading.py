@@ -9,7 +9,7 @@ import numpy as np
 from sklboost.data.encoding import MOST_CATEGORIES, Encoding
 from sklboost.data.frames.adapter import as_objects
 from sklboost.files.foreign import ForeignTree, ModelInfo
-from sklboost.files.sections import LARGEST_SCORE, ModelFileError, Section
+from sklboost.files.sections import LARGEST_SCORE, DocumentSection, ModelFileError
 
 
 class SharedObjective(NamedTuple):
@@ -92,25 +92,21 @@ class XGBoostTree(NamedTuple):
         by_category = list(self.listed)
         left[by_category], right[by_category] = right[by_category], left[by_category]
         default_left[by_category] = ~default_left[by_category]
-        is_leaf = self.left < 0
+        is_leaf = (self.left < 0)[:, np.newaxis]
+        bare_weights = np.where(is_leaf, self.weights / rate, self.weights)
         return ForeignTree(
             left=left,
             right=right,
             feature=self.feature,
             threshold=boundaries(self.threshold),
             default_left=default_left,
-            value=factor * np.where(is_leaf[:, np.newaxis], self.values, rate * self.values),
+            value=factor * np.where(is_leaf, self.values, rate * self.values),
             gain=np.maximum(self.gain, 0.0),
             cover=self.cover,
-            gradient=-self.bare_weights(rate) * (self.cover[:, np.newaxis] + reg_lambda),
+            gradient=-bare_weights * (self.cover[:, np.newaxis] + reg_lambda),
             categories=self.listed,
             learning_rate=factor * rate,
         )
-
-    def bare_weights(self, rate: float) -> np.ndarray:
-        """Return the weights without the learning rate."""
-        is_leaf = (self.left < 0)[:, np.newaxis]
-        return np.where(is_leaf, self.weights / rate, self.weights)
 
 
 _MOST_DIGITS = 20
@@ -140,16 +136,12 @@ NOTHING_KNOWN = Known()
 
 
 def read_model(
-    document: Section, known: Known = NOTHING_KNOWN
+    document: DocumentSection, known: Known = NOTHING_KNOWN
 ) -> tuple[list[ForeignTree], list[str], ModelInfo]:
     """Return the trees, their places, and what they mean.
 
     Only rounds up to ``best_iteration`` are kept, with which XGBoost's estimators predict.
-
-    Raises
-    ------
-    ModelFileError
-        If the document is damaged, or has what cannot be represented.
+    ModelFileError if the document is damaged, or has what cannot be represented.
     """
     version = document["version"].integers(0, _MOST)
     if tuple(version) < _OLDEST:
@@ -215,7 +207,7 @@ def read_model(
     return foreign, [tree.place for tree, _ in trees], info
 
 
-def _count(section: Section | None, least: int = 0, most: int = _MOST) -> int:
+def _count(section: DocumentSection | None, least: int = 0, most: int = _MOST) -> int:
     """Return a number that is written as text; 0 where there is none."""
     if section is None:
         return 0
@@ -226,7 +218,7 @@ def _count(section: Section | None, least: int = 0, most: int = _MOST) -> int:
     return count
 
 
-def _floats(section: Section) -> list[float]:
+def _floats(section: DocumentSection) -> list[float]:
     """Return numbers that are written as text, such as ``[1E-1,9E-1]`` or ``5E-1``."""
     text = section.text()
     try:
@@ -241,7 +233,7 @@ def _floats(section: Section) -> list[float]:
 # --- what it means
 
 
-def _task(learner: Section, known: Known) -> tuple[str, str]:
+def _task(learner: DocumentSection, known: Known) -> tuple[str, str]:
     """Return the task and the objective, by our names."""
     section = learner["objective"]["name"]
     name, is_classifier = section.text(), known.is_classifier
@@ -264,7 +256,7 @@ def _task(learner: Section, known: Known) -> tuple[str, str]:
     return task, name
 
 
-def _objective_parameters(section: Section, shared: SharedObjective) -> dict[str, Any]:
+def _objective_parameters(section: DocumentSection, shared: SharedObjective) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name in shared.parameters:
         part = section[shared.section][name]
@@ -277,7 +269,7 @@ def _objective_parameters(section: Section, shared: SharedObjective) -> dict[str
     return found
 
 
-def _base_score(section: Section, objective: str, n_outputs: int) -> np.ndarray:
+def _base_score(section: DocumentSection, objective: str, n_outputs: int) -> np.ndarray:
     """Return raw scores; in files they are predictions, one for all outputs or one for each."""
     scores = np.array(_floats(section), dtype=np.float32).astype(np.float64)
     if len(scores) not in (1, n_outputs):
@@ -299,7 +291,10 @@ def _base_score(section: Section, objective: str, n_outputs: int) -> np.ndarray:
 
 
 def _encodings(
-    booster: Section, types: Section | None, trees: Sequence[XGBoostTree], n_features: int
+    booster: DocumentSection,
+    types: DocumentSection | None,
+    trees: Sequence[XGBoostTree],
+    n_features: int,
 ) -> tuple[Encoding, ...] | None:
     kinds = [kind.text() for kind in types or ()] or [""] * n_features
     if types is not None and len(kinds) != n_features:
@@ -317,7 +312,7 @@ def _encodings(
 # --- the trees
 
 
-def _booster(section: Section) -> tuple[Section, np.ndarray | None]:
+def _booster(section: DocumentSection) -> tuple[DocumentSection, np.ndarray | None]:
     """Return the section of the trees, and the weights of dart's."""
     name = section["name"].text()
     if name == "gblinear":
@@ -330,7 +325,7 @@ def _booster(section: Section) -> tuple[Section, np.ndarray | None]:
 
 
 def _rounds(
-    booster: Section, weights: np.ndarray | None, n_outputs: int, learner: Section
+    booster: DocumentSection, weights: np.ndarray | None, n_outputs: int, learner: DocumentSection
 ) -> tuple[list[tuple[XGBoostTree, float]], int, int | None]:
     """Return trees in our order with their weights, the parallel trees, and the best round.
 
@@ -373,7 +368,7 @@ def _rounds(
 # --- trees
 
 
-def read_tree(section: Section, n_outputs: int) -> XGBoostTree:
+def read_tree(section: DocumentSection, n_outputs: int) -> XGBoostTree:
     """Return a tree of the file, whose leaves have `n_outputs` values."""
     left = section["left_children"].integers(-1, _MOST)
     n_nodes = len(left)
@@ -412,14 +407,14 @@ def read_tree(section: Section, n_outputs: int) -> XGBoostTree:
 
 
 @np.errstate(over="ignore")
-def _float32(section: Section, size: int, *, finite: bool = True) -> np.ndarray:
+def _float32(section: DocumentSection, size: int, *, finite: bool = True) -> np.ndarray:
     """Return numbers as XGBoost reads them: JSON may have more digits, or fewer, than float32."""
     numbers = section.numbers(size, finite=finite)
     rounded = numbers.astype(np.float32).astype(np.float64)
     return rounded if np.isfinite(rounded).all() or not finite else numbers
 
 
-def _listed_categories(section: Section, is_leaf: np.ndarray) -> dict[int, np.ndarray]:
+def _listed_categories(section: DocumentSection, is_leaf: np.ndarray) -> dict[int, np.ndarray]:
     """Return the categories of each split on a category."""
     n_nodes = len(is_leaf)
     by_category = np.flatnonzero((section["split_type"].integers(0, 1, n_nodes) == 1) & ~is_leaf)
@@ -473,11 +468,7 @@ def find_settings(
 ) -> tuple[float, float] | None:
     """Return η of leaf values, and λ; None if nothing explains all leaf weights.
 
-    Parameters
-    ----------
-    trees : sequence of XGBoostTree
-    candidates : sequence of tuple of float
-        Pairs of η and λ that the training may have had.
+    `candidates` are pairs of η and λ that the training may have had.
     """
     splits = [_equations(tree) for tree in trees[:_MOST_TREES]]
     terms = np.concatenate(splits, axis=1)
@@ -527,11 +518,7 @@ def _solve(terms: np.ndarray) -> list[tuple[float, float]]:
     if rank < 3 or solution[1] <= 0.0:
         return []
     rate, reg_lambda = 1.0 / solution[1], max(solution[0], 0.0)
-    return [(_rounded(rate, digits), _rounded(reg_lambda, digits)) for digits in _DIGITS]
-
-
-def _rounded(value: float, digits: int) -> float:
-    return float(f"{value:.{digits}g}")
+    return [(float(f"{rate:.{n}g}"), float(f"{reg_lambda:.{n}g}")) for n in _DIGITS]
 
 
 # --- categories
@@ -553,18 +540,13 @@ CUT_OFF = "XGBoost 3.2 cuts text off that is not ASCII"
 
 
 def read_categories(
-    section: Section | None, is_category: Sequence[bool], most_listed: Sequence[int]
+    section: DocumentSection | None, is_category: Sequence[bool], most_listed: Sequence[int]
 ) -> tuple[Encoding, ...] | None:
     """Return how the values of features become numbers; None if all are numbers.
 
-    Parameters
-    ----------
-    section : Section or None
-        Stored values; None, or a section without entries, if there are none.
-    is_category : sequence of bool
-        Which features are categories, as far as the file says it.
-    most_listed : sequence of int
-        The largest code in the splits of each feature, -1 if there is none.
+    `section` has the stored values; it may be None or empty. `is_category` says which features are
+    categories, as far as the file does; `most_listed` is the largest code in the splits of each
+    feature, -1 if there is none.
     """
     columns: list[list[Any] | None] = [None] * len(is_category)
     entries = None if section is None else section.get("enc")
@@ -587,7 +569,7 @@ def read_categories(
     return None if all(encoding.is_plain for encoding in encodings) else tuple(encodings)
 
 
-def _read_values(entry: Section) -> list[Any] | None:
+def _read_values(entry: DocumentSection) -> list[Any] | None:
     """Return the categories by code; None for numbers."""
     values = entry["values"]
     if len(values) == 0:

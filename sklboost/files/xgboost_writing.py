@@ -10,7 +10,7 @@ from sklboost.data.encoding import MOST_CATEGORIES, Encoding
 from sklboost.engine.model import Model
 from sklboost.files.foreign import ModelInfo
 from sklboost.files.sections import NotExpressibleError
-from sklboost.files.xgboost.reading import CUT_OFF, INT64, LOG, LOG_ODDS, SHARED
+from sklboost.files.xgboost_reading import CUT_OFF, INT64, LOG, LOG_ODDS, SHARED
 from sklboost.tree.predict.category_bits import all_listed_categories
 
 _LARGEST = np.finfo(np.float32).max
@@ -26,14 +26,10 @@ _KINDS = {"regression": "regressor", "ranking": "ranker", "survival": "regressor
 def learner_document(model: Model, info: ModelInfo) -> dict[str, Any]:
     """Return the keys ``learner`` and ``version`` of XGBoost's model files.
 
-    XGBoost then predicts the same for every float32 row, up to the rounding of its sums, which
-    are float32. Thresholds are rounded up to float32; dart's trees have their weights in their
-    leaves. The version is 2.1, unless the model needs what came later.
-
-    Raises
-    ------
-    NotExpressibleError
-        If XGBoost has no way to say what the model is; a ValueError.
+    XGBoost then predicts the same for every float32 row, up to the rounding of its sums, which are
+    float32. Thresholds are rounded up to float32; dart's trees have their weights in their leaves.
+    The version is 2.1, unless the model needs what came later. NotExpressibleError if XGBoost has
+    no way to say what the model is.
     """
     _check(model, info)
     sign = SHARED[info.task][info.objective].sign
@@ -200,6 +196,9 @@ class TreeWriter:
         codes = [listed[node] for node in order[by_category].tolist()]
         sizes = np.array(list(map(len, codes)), dtype=np.int64)
         rate = self.model.params_of(tree).learning_rate
+        splits = np.flatnonzero(~is_leaf)
+        parents = np.full(len(nodes), _NO_PARENT, dtype=np.int32)
+        parents[nodes.left[splits]] = parents[nodes.left[splits] + 1] = splits
         return {
             **self._leaves(nodes, self.sign * self.model.values[:, start + order].T, rate, shift),
             "categories": np.concatenate([np.empty(0, np.int32), *codes], dtype=np.int32),
@@ -209,7 +208,7 @@ class TreeWriter:
             "default_left": ((nodes.default_left == 1) ^ swapped).astype(np.uint8) * ~is_leaf,
             "left_children": nodes.left,
             "loss_changes": _clipped(nodes.gain),
-            "parents": _parents(nodes.left),
+            "parents": parents,
             "split_indices": np.where(is_leaf, 0, nodes.feature).astype(np.int32),
             "split_type": by_category.astype(np.uint8),
             "sum_hessian": _clipped(nodes.cover * max(self.n_outputs, 1)),
@@ -270,23 +269,13 @@ def _clipped(numbers: np.ndarray) -> np.ndarray:
     return np.clip(numbers, -_LARGEST, _LARGEST).astype(np.float32)
 
 
-def _parents(left: np.ndarray) -> np.ndarray:
-    parents = np.full(len(left), _NO_PARENT, dtype=np.int32)
-    splits = np.flatnonzero(left >= 0)
-    parents[left[splits]] = parents[left[splits] + 1] = splits
-    return parents
-
-
-# --- categories, stored as xgboost/reading.py describes them
+# --- categories, stored as xgboost_reading.py describes them
 
 
 def write_categories(encodings: tuple[Encoding, ...] | None) -> dict[str, Any] | None:
     """Return the section ``cats``; None if there are no values to be stored.
 
-    Raises
-    ------
-    NotExpressibleError
-        For features that XGBoost cannot read.
+    NotExpressibleError for features that XGBoost cannot read.
     """
     columns = [_stored_values(encoding) for encoding in encodings or ()]
     if all(values is None for values in columns):

@@ -1,1 +1,0 @@
-"""XGBoost's model files: the schema of its JSON and UBJSON."""

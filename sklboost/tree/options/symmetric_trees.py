@@ -1,0 +1,204 @@
+"""Symmetric (oblivious) trees: all nodes of a depth are split by one feature at one threshold.
+
+The split with the largest sum of gains over the nodes of the depth is chosen (Kohavi & Li 1995;
+Prokhorenkova et al. 2018). A feature is gone through for all of these nodes: each adds its gains,
+bin by bin, for missing values right and left, to the sums of the feature. One thread does that, in
+the order of the nodes, so the sums have the same bits on any number of threads.
+
+A node in which a split is not allowed (a side would be empty, or smaller than a parameter wants) or
+gains too little adds nothing, and is not split by it. It waits for the splits of later depths. So
+every split of a tree is one that another policy could have made, and finished trees are trees like
+others.
+"""
+
+import numpy as np
+
+from sklboost.engine.compiling import inlined, kernel, late
+from sklboost.engine.parallel import next_task
+from sklboost.tree.core import options
+from sklboost.tree.core.frontier import is_worth_making, split_node
+from sklboost.tree.core.splitting import COUNTER, search_task
+from sklboost.tree.core.workspace import LEFT
+from sklboost.tree.options.scanning import draw_place, fill_special_gains, list_other_sums
+from sklboost.tree.options.shared_columns import copy_cells
+
+
+@late()
+def find_common_split(team, search, workspace):
+    """Look for the split that is best for all nodes in ``tree.searched`` together.
+
+    A task is a chunk of the features.
+    """
+    tree, columns, params = workspace.tree, search.columns, search.params
+    features = columns.of_tree[: columns.n_of_tree[0]]
+    if params.colsample_bylevel < 1.0 or params.colsample_bynode < 1.0:
+        n_features = options.list_node_features(tree.searched[0], team.rank, tree, params, columns)
+        features = columns.of_node[team.rank, :n_features]
+    n_features, candidates = len(features), workspace.scratch.candidates
+    n_tasks = tree.counts[0].n_chunks if tree.counts[0].n_searched > 0 else 0
+    best = workspace.scratch.best[team.rank, 0]
+    task = next_task(team, COUNTER, n_tasks)
+    while task < n_tasks:
+        best.gain, best.n_listed = -np.inf, 0
+        start, stop = n_features * task // n_tasks, n_features * (task + 1) // n_tasks
+        for feature in features[start:stop]:
+            scan_for_all(search, workspace, team.rank, feature, best)
+        candidates[task] = best
+        task = next_task(team, COUNTER, n_tasks)
+
+
+@late()
+def choose_common_split(search, workspace):
+    """Fill ``tree.splits`` for all nodes in ``tree.searched``, after :func:`find_common_split`.
+
+    They have one split in common, and each its own gain from it: -inf where it is not allowed.
+    """
+    candidates, counts, chosen = workspace.scratch.candidates, workspace.tree.counts[0], 0
+    if counts.n_searched > 0:
+        for task in range(1, counts.n_chunks):
+            if candidates[task].gain > candidates[chosen].gain:
+                chosen = task
+        share_split(search, workspace, candidates[chosen])
+
+
+@kernel
+def scan_for_all(search, workspace, rank, feature, best):
+    """Replace `best` if a split of `feature` has a larger sum of gains over the searched nodes."""
+    matrix, tree, params = search.matrix, workspace.tree, search.params
+    has_missing = matrix.has_missing[feature]
+    first, stop = np.int64(0), np.int64(n_numbers(matrix, feature))
+    if params.extra_trees == 1:
+        first = draw_place(search, tree.counts[0].n_common, feature, 1 - has_missing, stop)
+        stop = min(first + 1, stop)
+    sums, n_places = workspace.special.common_gains[rank], stop - first
+    sums[:, :] = -np.inf
+    for index in range(tree.counts[0].n_searched):
+        task = search_task(search, workspace, rank, tree.searched[index], rank)
+        missing = fill_node_gains(search, workspace, task, feature, (first, stop))
+        for default_left in range(1 + has_missing):
+            # without missing values the direction changes nothing
+            of_node = task.gains[default_left if missing != 0 else 0]
+            add_gains(of_node, params.grow_gain, sums[default_left, :n_places])
+    for position in range(n_places):
+        for default_left in range(1 + has_missing):
+            if sums[default_left, position] > best.gain:
+                best.gain = sums[default_left, position]
+                best.feature, best.bin, best.default_left = feature, first + position, default_left
+
+
+@inlined
+def n_numbers(matrix, feature):
+    """Return the number of bins of a feature without the one of missing values."""
+    n_bins = matrix.bin_starts[feature + 1] - matrix.bin_starts[feature]
+    return n_bins - matrix.has_missing[feature]
+
+
+@kernel
+def fill_node_gains(search, workspace, task, feature, places):
+    """Fill ``task.gains`` for splits of a node before the bins ``[first, stop)`` of a feature.
+
+    Also ``task.sums``, with the packed sum before each of all its bins, and behind them. Return the
+    packed sum of the node's missing values: if it is 0, gains with these on the left are not
+    filled.
+    """
+    matrix, at = search.matrix, search.matrix.places[feature]
+    n_bins, n_lanes = n_numbers(matrix, feature), len(task.histogram) // matrix.cell_starts[-1]
+    start, stop = at.first_cell, at.first_cell + n_bins - at.is_shared
+    missing = np.int64(0)
+    if matrix.has_missing[feature] == 1:
+        missing = task.histogram[stop * n_lanes]
+    cells, step = task.histogram[start * n_lanes : stop * n_lanes], np.uint64(n_lanes)
+    if at.is_shared == 1:
+        histogram = workspace.pool.histograms[workspace.tree.growth[task.node].slot]
+        cells, step = workspace.special.cells[task.rank], np.uint64(1)
+        copy_cells(matrix, histogram, feature, np.int64(0), task.total, cells)
+    before, sums = np.int64(0), task.sums
+    for bin_ in range(np.uint64(n_bins)):
+        sums[bin_] = before
+        before += cells[bin_ * step]
+    sums[n_bins] = before
+    if workspace.tree.sums.shape[2] > 1:
+        bins = workspace.special.bins[task.rank, :n_bins]
+        for bin_ in range(n_bins):
+            bins[bin_] = bin_
+        list_other_sums(search, workspace, task, feature, (start, stop), bins)
+    for default_left in range(2 if missing != 0 else 1):
+        missing_cell = stop if default_left == 1 else np.int64(-1)
+        fill_special_gains(search, workspace, task, feature, places, missing_cell)
+    signs = search.columns.rules.signs
+    if missing != 0 and len(signs) > 0 and signs[feature] != 0:
+        # missing values alone have no order, but a threshold that is a number gives them one
+        for place in range(max(places[0], 1), places[1]):
+            if sums[place] == 0:
+                task.gains[1, place - places[0]] = -np.inf
+    return missing
+
+
+@inlined
+def add_gains(gains, least_gain, sums):
+    """Add the gains of a node that are large enough to `sums`, which begin as -inf."""
+    for position in range(len(sums)):
+        index = np.uint64(position)
+        gain = gains[index] if gains[index] >= least_gain else -np.inf
+        # one of the two may be -inf; without a branch this becomes vector instructions
+        both = gain + sums[index]
+        sums[index] = both if both > -np.inf else max(gain, sums[index])
+
+
+@kernel
+def share_split(search, workspace, best):
+    """Give every searched node the split that is best for all, with its own gain and left sum.
+
+    It lies between two values that the nodes have, the nearest ones on both sides of the place.
+    """
+    matrix, tree, place = search.matrix, workspace.tree, best.bin
+    n_searched = tree.counts[0].n_searched
+    for index in range(n_searched):
+        tree.splits[tree.searched[index]].gain = -np.inf
+    if best.gain == -np.inf:
+        return
+    below, above = np.int64(-1), np.int64(n_numbers(matrix, best.feature) - 1)
+    for index in range(n_searched):
+        node = tree.searched[index]
+        task = search_task(search, workspace, np.int64(0), node, np.int64(0))
+        missing = fill_node_gains(search, workspace, task, best.feature, (place, place + 1))
+        gains = task.gains[best.default_left if missing != 0 else 0]
+        tree.splits[node].gain = gains[0]
+        tree.sums[node, LEFT, 0] = task.sums[place] + missing * best.default_left
+        last = place - 1
+        while last > below and task.sums[last] == task.sums[last + 1]:
+            last -= 1
+        below, first = max(below, last), place
+        while first < above and task.sums[first] == task.sums[first + 1]:
+            first += 1
+        above = min(above, first)
+    for index in range(n_searched):
+        node = tree.searched[index]
+        split = tree.splits[node]
+        split.feature, split.n_listed, split.default_left = best.feature, 0, best.default_left
+        split.bin, split.below, split.left_sum = above, below, tree.sums[node, LEFT, 0]
+        if tree.sums.shape[2] > 1:
+            options.complete_split(node, np.int64(0), matrix, workspace)
+
+
+@late()
+def split_depth(search, workspace):
+    """Split the searched nodes that gain from their common split; these are the frontier.
+
+    The others stay in ``tree.searched`` with their histograms, before the children that follow.
+    """
+    tree, params, counts = workspace.tree, search.params, workspace.tree.counts[0]
+    n_searched, n_waiting = counts.n_searched, np.int64(0)
+    counts.n_frontier = 0
+    counts.n_common += 1
+    for index in range(n_searched):
+        node = tree.searched[index]
+        if not is_worth_making(tree.splits[node].gain, params):
+            tree.searched[n_waiting] = node
+            n_waiting += 1
+            continue
+        split_node(node, search, tree)
+        if counts.n_common < params.max_depth:  # else its children are leaves for good
+            tree.frontier[counts.n_frontier] = node
+            counts.n_frontier += 1
+    counts.n_searched = n_waiting
