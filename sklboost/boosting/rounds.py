@@ -67,7 +67,7 @@ from sklboost.tree.predict.trees import copy_trees, first_trees
 # ten thousand, and what Python does in between leaves the caches cold. So one call does many, a few
 # hundredths of a second's work: 100,000 x 28 takes 0.93 of the time of a call a round.
 _VALUES_PER_CALL = 40_000_000
-NODES_PER_CALL = 1_000_000
+_NODES_PER_CALL = 1_000_000
 _ROUNDS_PER_CALL = 200
 
 
@@ -108,24 +108,28 @@ class Calls(NamedTuple):
     n_words: int  # most words of a node's set of categories
 
 
-def plan_calls(task: BoostingTask, limits: tuple[int, int], n_threads: int) -> Calls:
+def plan_calls(
+    task: BoostingTask, limits: tuple[int, int], n_threads: int, *, lists_all: bool = False
+) -> Calls:
     """Plan calls that grow enough to be worth a call, if there is room.
 
     `limits` are the fewest and the most rounds that may be done in one call. How many are done is
-    decided by the time that they take.
+    decided by the time that they take. With `lists_all` the trees have room for sets of all
+    categories.
     """
     params, (fewest, most) = task.params, limits
     n_samples = len(task.matrix.rows) if task.part is None else task.part.machines.n_samples
     capacity = max_nodes(n_samples, params) + 2
     n_categories = int(task.matrix.n_categories.max())
-    n_words = most_words(n_categories, min(params.max_cat_threshold, n_categories))
+    most_listed = n_categories if lists_all else min(params.max_cat_threshold, n_categories)
+    n_words = most_words(n_categories, most_listed)
     if params.num_parallel_tree > 1:
         # rounds one by one, in as many calls as they take
         fewest, most = 1, params.num_parallel_tree
     if params.linear_tree == 1:
         fewest, most = 1, 1
     worth = n_threads * _VALUES_PER_CALL // (task.matrix.rows.size * task.n_outputs)
-    room = NODES_PER_CALL // (capacity * max(1, n_words) * task.n_outputs)
+    room = _NODES_PER_CALL // (capacity * max(1, n_words) * task.n_outputs)
     n_parallel = max(1, min(max(worth, fewest), room, most, _ROUNDS_PER_CALL))
     return Calls(
         n_parallel=n_parallel,
@@ -329,6 +333,7 @@ class Rounds:
     """
 
     seconds_per_call = 0.1
+    lists_all = False  # whether trees are given sets of more than `max_cat_threshold` categories
 
     def __init__(self, team: ThreadTeam, task: BoostingTask, limits: tuple[int, int]):
         self.team, self.n_threads = team, team.size
@@ -353,7 +358,7 @@ class Rounds:
                 of_rows = weight[rows] if len(weight) > 0 else np.ones(1)
                 counts[rows] = row_counts(of_rows, task.params.min_child_samples)
         self.state = _make_state(team.size, task, workspace, bins, copy)
-        calls = plan_calls(task, limits, team.size)
+        calls = plan_calls(task, limits, team.size, lists_all=self.lists_all)
         self._n_parallel, self.n_at_once = calls.n_parallel, calls.n_at_once
         self.grown = allocate_grown(calls, task.n_tree_outputs, calls.n_trees)
         n_kept = calls.n_trees if task.keep_pruned else 0
