@@ -175,3 +175,14 @@ def test_no_model_is_continued(data):
     with pytest.raises(ValueError, match="max_ctr_complexity=1 does not go with the model of warm"):
         model.set_params(n_estimators=20).fit(*data)
     assert (model.predict(data[0]) == expected).all()
+
+
+def test_a_preset_compares_searches_with_and_without_it(data):
+    X, y = data
+    given = dict(extra_trees=False, max_depth=2, min_child_weight=1, colsample_bylevel=1.0)
+    model = XGBRegressorLite(preset="auto", n_estimators=20, learning_rate=0.3, **given)
+    model.fit(X[:400], y[:400])
+    assert re.search("with [01]", model.chosen_params_.reasons["max_ctr_complexity"])
+    assert "max_ctr_complexity" not in model.fit(X[["few"]][:400], y[:400]).chosen_params_
+    model.set_params(linear_tree=True)  # which it does not go with
+    assert "max_ctr_complexity" not in model.fit(X[:400], y[:400]).chosen_params_

@@ -12,9 +12,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from sklboost.boosting.category_statistics import FEWEST_CATEGORIES
 from sklboost.boosting.training import Training
 from sklboost.data.binned_matrix import BinnedMatrix
 from sklboost.data.binning import VALUES_PER_THREAD
+from sklboost.data.features import row_arrays_of
 from sklboost.data.sparse_table import SparseTable
 from sklboost.engine.parallel import ThreadTeam, n_threads_for
 from sklboost.estimators.fit.fitting import (
@@ -156,6 +158,11 @@ def plan_for(task: FitTask) -> Plan:
         Stage("min_child_weight", covers, "leaves of little cover may follow single rows"),
         Stage("colsample_bylevel", (0.9, 0.4), "fewer features may make trees more different"),
     ]
+    n_categories = [encoding.n_categories for encoding in task.features.encodings or ()]
+    are_many = max(n_categories, default=0) >= FEWEST_CATEGORIES
+    if are_many and not row_arrays_of(task.rows.X).are_on_disk:
+        why = "means of the target may tell many categories apart"
+        stages.insert(0, Stage("max_ctr_complexity", (0, 1), why, ("booster", "linear_tree")))
     return Plan(start, stages)
 
 

@@ -14,8 +14,8 @@ import numpy as np
 
 from sklboost.boosting.callbacks import EarlyStopping, TrainingCallback
 from sklboost.boosting.settings import STRATEGIES, tree_params
-from sklboost.data.binned_matrix import BinnedMatrix
 from sklboost.data.encoding import Encoding
+from sklboost.data.features import row_arrays_of
 from sklboost.data.frames import dask_kind
 from sklboost.engine.structs import FeatureRules, TreeParams
 from sklboost.estimators.fit.holdout import hold_out, lost_numbers
@@ -320,12 +320,11 @@ def _check_statistics(rows: Rows, parameters: Parameters, continued_name: str) -
     statistics do not. So no round may start from predictions for them.
     """
     asked = f"max_ctr_complexity={parameters.max_ctr_complexity}"
-    are_on_disk = isinstance(rows.X, BinnedMatrix) and rows.X.row_arrays.are_on_disk
     for is_asked_for, what in (
         (continued_name, f"{continued_name}, which would be continued: fit anew"),
         (drops_rounds(parameters), "booster='dart': set booster='gbtree'"),
         (parameters.linear_tree, "linear_tree=True: set linear_tree=False"),
-        (are_on_disk, "bins in files: pass X in memory"),
+        (row_arrays_of(rows.X).are_on_disk, "bins in files: pass X in memory"),
     ):
         if is_asked_for:
             raise ValueError(f"{asked} does not go with {what}, or set max_ctr_complexity=0")
