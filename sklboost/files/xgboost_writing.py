@@ -77,12 +77,6 @@ def _check(model: Model, info: ModelInfo) -> None:
         )
     if model.linear is not None:
         raise NotExpressibleError("linear leaves")
-    is_split_on_set = np.isnan(model.nodes.threshold) & (model.nodes.left >= 0)
-    bits = model.tops.bits
-    if is_split_on_set.any() and (np.diff(bits.starts)[is_split_on_set] == 0).any():
-        raise NotExpressibleError(
-            "a split that sends all known categories one way, as max_ctr_complexity=1 makes them"
-        )
     if not np.isnan(info.missing):
         raise NotExpressibleError(
             f"missing={info.missing}, a number that counts as missing, in its files"
@@ -235,6 +229,10 @@ class TreeWriter:
             numbers = self.written_codes[nodes.feature[node]]
             assert numbers is not None
             listed[node] = numbers[codes].astype(np.int32)
+            if len(codes) == 0:
+                raise NotExpressibleError(
+                    "a split of known categories from missing ones, as max_ctr_complexity=1 makes"
+                )
         return listed, swapped
 
     def _leaves(
