@@ -179,10 +179,11 @@ def test_no_model_is_continued(data):
 
 def test_a_preset_compares_searches_with_and_without_it(data):
     X, y = data
+    X, y = X.loc[[*X.index, *X.index]], np.append(y, y)
     given = dict(extra_trees=False, max_depth=2, min_child_weight=1, colsample_bylevel=1.0)
-    model = XGBRegressorLite(preset="auto", n_estimators=20, learning_rate=0.3, **given)
-    model.fit(X[:400], y[:400])
+    model = XGBRegressorLite(preset="auto", n_estimators=20, learning_rate=0.3, **given).fit(X, y)
     assert re.search("with [01]", model.chosen_params_.reasons["max_ctr_complexity"])
-    assert "max_ctr_complexity" not in model.fit(X[["few"]][:400], y[:400]).chosen_params_
+    for frame in (X[["few"]], X[:1000]):  # of few categories, of few rows
+        assert "max_ctr_complexity" not in model.fit(frame, y[: len(frame)]).chosen_params_
     model.set_params(linear_tree=True)  # which it does not go with
-    assert "max_ctr_complexity" not in model.fit(X[:400], y[:400]).chosen_params_
+    assert "max_ctr_complexity" not in model.fit(X, y).chosen_params_
