@@ -30,6 +30,7 @@ OUT_OF_RANGE = [
     *[("reg_alpha", value, "number >= 0") for value in (-1, INF)],
     *[("gamma", value, "number >= 0") for value in (-0.5, NAN)],
     *[("min_child_weight", value, "number >= 0") for value in (-1, "1")],
+    *[("max_ctr_complexity", value, "from 0 to 1") for value in (-1, 2, 0.5)],
     *[("min_child_samples", value, "from 0 to 2147483647") for value in (-1, 2.5, True)],
     *[("max_delta_step", value, "number >= 0") for value in (-2, INF)],
     *[("pruning", value, "'post'.*'full'.*'pre'") for value in ("none", False)],

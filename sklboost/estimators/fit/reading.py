@@ -15,6 +15,7 @@ import numpy as np
 from sklboost.boosting.callbacks import EarlyStopping, TrainingCallback
 from sklboost.boosting.settings import STRATEGIES, tree_params
 from sklboost.data.encoding import Encoding
+from sklboost.data.features import row_arrays_of
 from sklboost.data.frames import dask_kind
 from sklboost.data.sparse_table import SparseTable
 from sklboost.engine.structs import FeatureRules, TreeParams
@@ -165,6 +166,8 @@ def read_task(
         if continued is not None:
             _check_continued(continued, name, parameters, features, targets, loss, rows)
         rules = read_feature_rules(parameters, features)
+        if parameters.max_ctr_complexity > 0:
+            _check_statistics(rows, parameters, name)
         if parameters.linear_tree:
             _check_linear(rows, loss, rules)
         rows = encode_targets(rows, targets, loss, "y")
@@ -314,6 +317,23 @@ def _check_continued(
         )
 
 
+def _check_statistics(rows: Rows, parameters: Parameters, continued_name: str) -> None:
+    """Raise ValueError for what statistics of categories do not go with.
+
+    What a model predicts for its training rows knows their targets, and while it is trained, the
+    statistics do not. So no round may start from predictions for them.
+    """
+    asked = f"max_ctr_complexity={parameters.max_ctr_complexity}"
+    for is_asked_for, what in (
+        (continued_name, f"{continued_name}, which would be continued: fit anew"),
+        (drops_rounds(parameters), "booster='dart': set booster='gbtree'"),
+        (parameters.linear_tree, "linear_tree=True: set linear_tree=False"),
+        (row_arrays_of(rows.X).are_on_disk, "bins in files: pass X in memory"),
+    ):
+        if is_asked_for:
+            raise ValueError(f"{asked} does not go with {what}, or set max_ctr_complexity=0")
+
+
 def _check_linear(rows: Rows, loss: Loss, rules: FeatureRules) -> None:
     """Raise ValueError unless leaves can be linear for such features, this loss, these rules."""
     check_has_values(rows.X)
@@ -343,6 +363,7 @@ def _check_cluster_parameters(parameters: Parameters, kind: type[Targets]) -> No
         "linear_tree=True": parameters.linear_tree,
         "grow_policy='symmetric'": parameters.grow_policy == "symmetric",
         f"preset={parameters.preset!r}": parameters.preset is not None,
+        f"max_ctr_complexity={parameters.max_ctr_complexity}": parameters.max_ctr_complexity > 0,
     }
     for what, is_asked_for in refused.items():
         if is_asked_for:
@@ -390,8 +411,13 @@ def plan_task(task: FitTask) -> FitTask:
         parameters.colsample_bylevel,
         parameters.colsample_bynode,
     )
-    # whether rows, features, thresholds or rounds are drawn at random
-    is_sampling = min(fractions) < 1.0 or parameters.extra_trees or drops_rounds(parameters)  # type: ignore[operator, type-var]
+    # whether rows, features, thresholds, rounds or parts of the rows are drawn at random
+    is_sampling = (
+        min(fractions) < 1.0  # type: ignore[operator, type-var]
+        or parameters.extra_trees
+        or drops_rounds(parameters)
+        or parameters.max_ctr_complexity > 0
+    )
     drawn = seeds(parameters.random_state, is_sampling or stops_early(parameters))
     task = task._replace(rounds=range(first, stop), seeds=drawn)
     if stops_early(parameters):
@@ -545,7 +571,7 @@ TREE_PARAMETERS = (
     *(
         name
         for name in names_of(Parameters, "max_depth", "colsample_bynode")
-        if name not in ("max_bin", "keep_pruned")
+        if name not in ("max_bin", "keep_pruned", "max_ctr_complexity")
     ),
 )
 # Of the cover of one row among 4,096, which is rounded to an integer: three rows of weight 1/3 have

@@ -472,6 +472,17 @@ class Parameters:
         node and at least `cat_smooth`. 0: no smoothing.
         """,
     )
+    max_ctr_complexity: int = parameter(
+        default=0,
+        rule=integer(0, 1),
+        text="""
+        Whether statistics of the target help to find splits on categories, as in CatBoost. 1: a
+        categorical feature of 30 categories or more is also searched as numbers, the mean target of
+        each category and how many rows it has, unless the means are but noise. The mean of a
+        training row leaves out the fifth of the rows that it belongs to. The splits that are found
+        are sets of categories like all others, of any size. 0: no statistics.
+        """,
+    )
     multi_strategy: str | None = parameter(
         default="one_output_per_tree",
         rule=one_of("one_output_per_tree", "multi_output_tree"),
