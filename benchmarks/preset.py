@@ -111,9 +111,7 @@ def _records(options):
                 except ImportError:
                     continue
                 seconds = time.process_time() - start
-                predicted = (
-                    model.predict(X[test]) if is_regression else model.predict_proba(X[test])
-                )
+                predict = model.predict if is_regression else model.predict_proba
                 loss = peers.held_out_loss(task, y[test], predict(X[test]))
                 yield {**facts, "variant": variant, "loss": loss, "cpu_seconds": seconds}
 
@@ -174,8 +172,8 @@ def write_table(records):
     return [
         "# What each part of the preset is good for\n",
         f"{len(datasets)} data sets of R packages, which took no part in the development of the "
-        f"preset before these variants; {1 + max(r['seed'] for r in records)} splits, 70 % of the rows, at most "
-        f"{MOST_ROWS:,}, to train; categories as codes. Root mean squared error for regression, "
+        f"preset before these variants; {1 + max(r['seed'] for r in records)} splits, 70 % of the "
+        f"rows, at most {MOST_ROWS:,}, to train; categories as codes. Root mean squared error for regression, "
         "log loss for classes. The preset is changed in one part, and its loss and time are "
         "compared with the preset as it is, by data set: above 0, the part is of use.\n",
         *runner.markdown(summary),
