@@ -174,8 +174,8 @@ def write_table(records):
         f"{len(datasets)} data sets of R packages, which took no part in the development of the "
         f"preset before these variants; {1 + max(r['seed'] for r in records)} splits, 70 % of the "
         f"rows, at most {MOST_ROWS:,}, to train; categories as codes. Root mean squared error for "
-        "regression, log loss for classes. The preset is changed in one part, and its loss and time are "
-        "compared with the preset as it is, by data set: above 0, the part is of use.\n",
+        "regression, log loss for classes. The preset is changed in one part, and its loss and "
+        "time are compared with the preset as it is, by data set: above 0, the part is of use.\n",
         *runner.markdown(summary),
         "",
         *runner.markdown(rows),
