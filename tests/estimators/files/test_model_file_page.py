@@ -6,6 +6,7 @@ import re
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from sklboost import XGBDistributionLite, XGBRegressorLite, XGBSurvivalLite, survival_targets
@@ -82,6 +83,12 @@ def chosen():
     return XGBRegressorLite(preset="auto", n_estimators=5, max_depth=2).fit(X, y["signal"])
 
 
+def with_large_sets():
+    codes = np.tile(np.arange(200), 5)
+    X = pd.DataFrame({"level": pd.Categorical(codes)})
+    return XGBRegressorLite(n_estimators=1, max_depth=1).fit(X, codes >= 20)
+
+
 @pytest.fixture(scope="module")
 def documents():
     names = [
@@ -90,6 +97,7 @@ def documents():
     ]
     models = [KINDS[name].fit() for name in names]
     models += [refitted(), chosen(), of_a_cluster(), with_strata(), of_distributions()]
+    models.append(with_large_sets())
     files = [file_of(model, "json") for model in models]
     with pytest.warns(UserWarning, match="left out of the model file: objective"):
         files.append(file_of(KINDS["loss in Python"].fit(), "json", format="auto"))
