@@ -84,9 +84,10 @@ def chosen():
 
 
 def with_large_sets():
-    codes = np.tile(np.arange(200), 5)
+    codes = np.tile(np.arange(200), 10)
     X = pd.DataFrame({"level": pd.Categorical(codes)})
-    return XGBRegressorLite(n_estimators=1, max_depth=1).fit(X, codes >= 20)
+    settings = dict(n_estimators=1, max_depth=1, max_ctr_complexity=1)
+    return XGBRegressorLite(**settings).fit(X, codes >= 100)
 
 
 @pytest.fixture(scope="module")
