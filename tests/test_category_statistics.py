@@ -120,6 +120,20 @@ def test_categories_that_mean_nothing_are_searched_as_they_are():
     assert models[0].model_.nodes.tobytes() == models[1].model_.nodes.tobytes()
 
 
+@pytest.mark.parametrize("unit", [1.0, 2.0**-30])
+def test_a_loss_of_the_users_in_any_unit_is_searched_alike(data, unit):
+    X, y = data
+    settings = SETTINGS | dict(base_score=0.0)
+
+    def squared_error(y_true, y_pred):
+        return unit * (y_pred - y_true), np.full_like(y_true, unit)
+
+    scaled = dict(reg_lambda=unit, min_child_weight=unit, cat_smooth=2.0 * unit)
+    own = XGBRegressorLite(**settings, objective=squared_error, **scaled).fit(X, y)
+    plain = XGBRegressorLite(**settings).fit(X, y)
+    assert own.predict(X) == pytest.approx(plain.predict(X), abs=1e-5)
+
+
 def test_unknown_and_missing_categories_and_rows_alone(data):
     X, y = data
     model = XGBRegressorLite(**SETTINGS).fit(X, y)

@@ -412,12 +412,12 @@ class Rounds:
         return self._task.raw_score
 
     def first_derivatives(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return gradients and hessians before the first round, float32, of all outputs."""
-        state = self.state
+        """Return gradients and hessians before the first round, float64, of all outputs."""
+        state, units = self.state, self.state.derivatives.units
         self._derive(0)
         if state.loss.is_compiled == 1:
             self.team.run(fill_first_gradients, state)
-        return state.derivatives.gradient, state.derivatives.hessian
+        return units[:, :1] * state.derivatives.gradient, units[:, 1:] * state.derivatives.hessian
 
     def _prepare_users_loss(self) -> None:
         """Choose the units of a user's function of rows, or the rounds that check one of arrays."""
