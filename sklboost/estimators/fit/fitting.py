@@ -21,7 +21,7 @@ from sklboost.data.features import RemoteFeatures, training_bins
 from sklboost.data.raw_values import row_blocks
 from sklboost.engine.model import Model
 from sklboost.engine.parallel import ThreadTeam, n_threads_for
-from sklboost.engine.structs import BinCuts, TrainingBins
+from sklboost.engine.structs import BinCuts, RemoteColumn, TrainingBins
 from sklboost.estimators.fit.eval_metric import check_names, resolve_metrics
 from sklboost.estimators.fit.reading import FitTask, drops_rounds, tree_settings
 from sklboost.estimators.input.feature_names import name_text
@@ -259,7 +259,9 @@ def make_training(
         first_score = first_score if is_same and loss.name == continued.loss.name else raw_score
     # leaves that are quantiles of residuals read float64
     is_short = rows.y.dtype == np.float32 and rows.y.ndim == 1 and len(loss.renewal) == 0
-    if loss.block is None or loss.row_derivatives is not None:
+    if isinstance(rows.y, RemoteColumn):
+        y = rows.y if is_short else rows.targets
+    elif loss.block is None or loss.row_derivatives is not None:
         y = np.array(rows.targets)  # a copy: a user's function sees it
     elif is_short or rows.y.dtype == np.uint8:
         y = rows.y[np.newaxis]
