@@ -13,19 +13,25 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 from sklboost.distributed.partitions import Partitions, computed, divide_twice
 from sklboost.engine.structs import RemoteColumn
 
+# Functions whose reduction is that of the reductions of all parts.
+_JOINED = (
+    *(np.add, np.minimum, np.maximum, np.fmin, np.fmax),
+    *(np.logical_or, np.logical_and),
+)
+
 
 class Step(NamedTuple):
-    """A function of the numbers of a partition: of other steps, of stored columns, by name."""
+    """A function of the numbers of a partition: of other steps, of stored columns, by key."""
 
     function: Callable[..., Any]
-    inputs: tuple[Any, ...]  # steps, names, or single numbers
+    inputs: tuple[Any, ...]  # steps, keys, or single numbers
     settings: dict[str, Any]
 
 
 class ClusterColumn(NDArrayOperatorsMixin, RemoteColumn):
-    """A column: what a step, or just a name, makes of stored ones; these have the rows of X each.
+    """A column: what a step makes of stored ones, or one of these; each has the partitions of X.
 
-    It is also what :class:`~sklboost.engine.structs.RemoteColumn` says.
+    `stored` are arrays by the key of a column, which the step names.
     """
 
     ndim = 1
@@ -59,7 +65,7 @@ class ClusterColumn(NDArrayOperatorsMixin, RemoteColumn):
         return [part for part, n_rows in zip(parts, lengths, strict=True) if n_rows > 0]
 
     def _shared(self) -> dict[str, Any]:
-        return {"names": [*self._stored], "step": self._step}
+        return {"keys": [*self._stored], "step": self._step}
 
     # --- what NumPy asks for
 
@@ -69,11 +75,11 @@ class ClusterColumn(NDArrayOperatorsMixin, RemoteColumn):
     def __array_ufunc__(
         self, function: np.ufunc, method: str, *inputs: Any, **settings: Any
     ) -> Any:
-        are_known = all(isinstance(each, ClusterColumn) or np.ndim(each) == 0 for each in inputs)
-        if method == "reduce" and len(inputs) == 1:
+        if method == "reduce" and function in _JOINED and not settings.keys() - {"initial"}:
             parts = self.each(function.reduce)
-            return function.reduce(np.array(parts, self.dtype if not parts else None), **settings)
-        if method == "__call__" and are_known:
+            return function.reduce(np.array(parts, None if parts else self.dtype), **settings)
+        are_known = all(isinstance(each, ClusterColumn) or np.ndim(each) == 0 for each in inputs)
+        if method == "__call__" and are_known and function.nout == 1 and "out" not in settings:
             return self._made_by(function, *inputs, **settings)
         here = [np.asarray(each) if isinstance(each, ClusterColumn) else each for each in inputs]
         return getattr(function, method)(*here, **settings)
@@ -146,7 +152,8 @@ def open_column(
             first = int(found.starts[its])
             pieces[ours].append((arrays[its], slice(start - first, stop - first)))
         arrays = [X.client.submit(join_pieces, *of_one) for of_one in pieces]
-    return ClusterColumn({name: Partitions(X.client, arrays, np.diff(starts), name)}, name, dtype)
+    stored, key = Partitions(X.client, arrays, np.diff(starts), name), str(arrays[0].key)
+    return ClusterColumn({key: stored}, key, dtype)
 
 
 # --- on a worker: tasks ---------------------------------------------------------------------------
@@ -170,16 +177,16 @@ def look_at_array(values: np.ndarray) -> tuple[int, np.dtype]:
 @np.errstate(all="ignore")
 def values_of(
     *arrays: Any,
-    names: list[str],
+    keys: list[str],
     step: Step | str,
     then: tuple[Callable[..., Any], dict[str, Any]] | None = None,
 ) -> Any:
-    """Return what a step makes of stored columns, whose `arrays` and `names` are given.
+    """Return what a step makes of stored columns, whose `arrays` and `keys` are given.
 
     With `then` what a function makes of that, of the further arrays, and of settings; None if there
     are no rows.
     """
-    stored = dict(zip(names, arrays, strict=False))
+    stored = dict(zip(keys, arrays, strict=False))
 
     def value(step: Any) -> Any:
         if isinstance(step, Step):
@@ -190,4 +197,4 @@ def values_of(
     if then is None:
         return values
     function, settings = then
-    return function(values, *arrays[len(names) :], **settings) if len(values) > 0 else None
+    return function(values, *arrays[len(keys) :], **settings) if len(values) > 0 else None

@@ -57,7 +57,9 @@ def test_a_column_is_an_array_to_numpy(both):
         )
     assert made.sum() == expected.sum()
     assert np.fmin.reduce(column.astype(np.float64), initial=np.nan) == values.min()
-    assert_array_equal(column * WEIGHT, values * WEIGHT)  # an array of all rows comes from here
+    assert np.multiply.reduce(made) == np.multiply.reduce(expected)  # here, as all that follows
+    assert_array_equal(np.modf(column), np.modf(values))
+    assert_array_equal(column * WEIGHT, values * WEIGHT)
     assert_array_equal(np.concatenate([column, values]), np.concatenate([values, values]))
 
 

@@ -213,7 +213,7 @@ def test_callbacks_are_called_in_the_process_of_the_client(cluster):
 
 
 def test_a_fitted_estimator_has_nothing_of_the_cluster(cluster):
-    model = XGBRegressorLite(n_estimators=2).fit(chunked(X), Y)
+    model = XGBRegressorLite(n_estimators=2).fit(chunked(X), chunked(Y))
     assert b"dask" not in pickle.dumps(model)
     assert b"distributed" not in pickle.dumps(model)
 
