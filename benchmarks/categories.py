@@ -339,7 +339,12 @@ def write_table(records):
 # What is run: a library, and its parameters besides the defaults.
 RUNS = {
     "sklboost": ("sklboost", {}),
+    "sklboost, max_ctr_complexity=1": ("sklboost", {"max_ctr_complexity": 1}),
     'sklboost, preset="auto"': ("sklboost", {"preset": "auto"}),
+    'sklboost, preset="auto", max_ctr_complexity=0': (
+        "sklboost",
+        {"preset": "auto", "max_ctr_complexity": 0},
+    ),
     "sklboost, smaller steps": ("sklboost", {"learning_rate": 0.1}),
     "sklboost, smaller steps, cat_smooth=10": (
         "sklboost",
@@ -381,10 +386,18 @@ def _accesses(options):
 
 def write_access(records):
     """Return the lines of the page `access.md`."""
-    rows = [["run", "AUC", "log loss"]]
+    losses = {
+        run: runner.by_seed(own, "log_loss")
+        for (run,), own in runner.grouped(records, "run").items()
+    }
+    rows = [["run", "AUC", "log loss", "loss / CatBoost's", "± s.e.", "fit, CPU s"]]
     for (run,), own in runner.grouped(records, "run").items():
-        means = [np.mean([record[key] for record in own]) for key in ("auc", "log_loss")]
-        rows.append([run, *(f"{mean:.4f}" for mean in means)])
+        auc, loss = (np.mean([record[key] for record in own]) for key in ("auc", "log_loss"))
+        ratio = ["", ""]
+        if run != "catboost" and "catboost" in losses:
+            ratio = runner.cells(*runner.paired_ratio(losses[run], losses["catboost"]))
+        spent = np.median([record["fit_cpu_seconds"] for record in own])
+        rows.append([run, f"{auc:.4f}", f"{loss:.4f}", *ratio, f"{spent:.1f}"])
     fact, n_seeds = records[-1], len({record["seed"] for record in records})
     return [
         "# Where all columns are categories of many levels\n",

@@ -32,7 +32,7 @@ from sklboost.engine.backend import (
     needs_compiler,
     sources_digest,
 )
-from sklboost.engine.packing import kinds_of
+from sklboost.engine.packing import pack
 from sklboost.version import __version__
 
 COMPILER = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
@@ -73,7 +73,7 @@ void sklboost_processor(int64_t leaf, int64_t subleaf, uint32_t *out) {}
 #endif
 """
 LEVELS = ["x86-64-v2", "x86-64-v3"] if IS_X86 else ["generic"]
-VECTOR = kinds_of((np.zeros(3),))
+VECTOR = pack((np.zeros(3),))[0]
 
 
 def entry(number, kinds, returns="none"):

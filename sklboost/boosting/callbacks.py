@@ -444,34 +444,39 @@ class XGBoostCallback(TrainingCallback):
     def __init__(self, callback: Any):
         self.callback = callback
         self._model: TrainingBooster | None = None
+        # the metrics so far: the same object in all rounds, which some callbacks change
+        self._log: dict[str, dict[str, list[float]]] = {}
+        self._n_logged = 0  # values of each metric
 
     def before_training(self, training: TrainingState) -> None:
         """Make the model that the callback gets."""
         self._model = TrainingBooster(training)
+        self._log, self._n_logged = {}, 0
         self.callback.before_training(self._model)
 
     def before_iteration(self, training: TrainingState, epoch: int, evals_log: EvalsLog) -> bool:
         """Count rounds from 0 in a continued model, too, as XGBoost does."""
         epoch -= training.first_round
-        return bool(self.callback.before_iteration(self._model, epoch, _copy_of(evals_log)))
+        return bool(self.callback.before_iteration(self._model, epoch, self._log_of(evals_log)))
 
     def after_iteration(self, training: TrainingState, epoch: int, evals_log: EvalsLog) -> bool:
         """Count rounds from 0 in a continued model, too, as XGBoost does."""
         epoch -= training.first_round
-        return bool(self.callback.after_iteration(self._model, epoch, _copy_of(evals_log)))
+        return bool(self.callback.after_iteration(self._model, epoch, self._log_of(evals_log)))
 
     def after_training(self, training: TrainingState) -> None:
         """Call it unless training ended with an error."""
         if training.stop_reason:
             self.callback.after_training(self._model)
 
-
-def _copy_of(evals_log: EvalsLog) -> dict[str, dict[str, list[float]]]:
-    """Return metrics that a callback may change: some do to XGBoost's."""
-    return {
-        data: {metric: list(values) for metric, values in of_metric.items()}
-        for data, of_metric in evals_log.items()
-    }
+    def _log_of(self, evals_log: EvalsLog) -> dict[str, dict[str, list[float]]]:
+        """Return the callback's own log, with the values that are new."""
+        n_logged = self._n_logged
+        for data, of_metric in evals_log.items():
+            for metric, values in of_metric.items():
+                self._log.setdefault(data, {}).setdefault(metric, []).extend(values[n_logged:])
+                self._n_logged = len(values)
+        return self._log
 
 
 class TrainingBooster:

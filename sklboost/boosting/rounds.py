@@ -108,17 +108,21 @@ class Calls(NamedTuple):
     n_words: int  # most words of a node's set of categories
 
 
-def plan_calls(task: BoostingTask, limits: tuple[int, int], n_threads: int) -> Calls:
+def plan_calls(
+    task: BoostingTask, limits: tuple[int, int], n_threads: int, *, lists_all: bool = False
+) -> Calls:
     """Plan calls that grow enough to be worth a call, if there is room.
 
     `limits` are the fewest and the most rounds that may be done in one call. How many are done is
-    decided by the time that they take.
+    decided by the time that they take. With `lists_all` the trees have room for sets of all
+    categories.
     """
     params, (fewest, most) = task.params, limits
     n_samples = len(task.matrix.rows) if task.part is None else task.part.machines.n_samples
     capacity = max_nodes(n_samples, params) + 2
     n_categories = int(task.matrix.n_categories.max())
-    n_words = most_words(n_categories, min(params.max_cat_threshold, n_categories))
+    most_listed = n_categories if lists_all else min(params.max_cat_threshold, n_categories)
+    n_words = most_words(n_categories, most_listed)
     if params.num_parallel_tree > 1:
         # rounds one by one, in as many calls as they take
         fewest, most = 1, params.num_parallel_tree
@@ -311,6 +315,17 @@ def leave_out(team, parallel_tree, state, hessian):
             hessian[:, row] = 0.0
 
 
+@kernel
+def fill_first_gradients(team, state):
+    """Fill the derivatives before the first round, without growing a tree."""
+    if assemble(team):
+        gradient, hessian = state.derivatives.gradient, state.derivatives.hessian
+        start, stop = share(team, gradient.shape[1])
+        for first in range(start, stop, PIECE_ROWS):
+            of_rows = (state.targets, state.raw_score, gradient, hessian)
+            fill_gradients(team, state.loss, *of_rows, (first, min(first + PIECE_ROWS, stop)))
+
+
 class Rounds:
     """Grows the trees of a training, some rounds at a time: a ``TreeGrower``.
 
@@ -318,6 +333,7 @@ class Rounds:
     """
 
     seconds_per_call = 0.1
+    lists_all = False  # whether trees are given sets of more than `max_cat_threshold` categories
 
     def __init__(self, team: ThreadTeam, task: BoostingTask, limits: tuple[int, int]):
         self.team, self.n_threads = team, team.size
@@ -342,7 +358,7 @@ class Rounds:
                 of_rows = weight[rows] if len(weight) > 0 else np.ones(1)
                 counts[rows] = row_counts(of_rows, task.params.min_child_samples)
         self.state = _make_state(team.size, task, workspace, bins, copy)
-        calls = plan_calls(task, limits, team.size)
+        calls = plan_calls(task, limits, team.size, lists_all=self.lists_all)
         self._n_parallel, self.n_at_once = calls.n_parallel, calls.n_at_once
         self.grown = allocate_grown(calls, task.n_tree_outputs, calls.n_trees)
         n_kept = calls.n_trees if task.keep_pruned else 0
@@ -394,6 +410,14 @@ class Rounds:
     def raw_score(self) -> np.ndarray:
         """Return the raw scores of the rows, shape (n_outputs, n_samples)."""
         return self._task.raw_score
+
+    def first_derivatives(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return gradients and hessians before the first round, float32, of all outputs."""
+        state = self.state
+        self._derive(0)
+        if state.loss.is_compiled == 1:
+            self.team.run(fill_first_gradients, state)
+        return state.derivatives.gradient, state.derivatives.hessian
 
     def _prepare_users_loss(self) -> None:
         """Choose the units of a user's function of rows, or the rounds that check one of arrays."""

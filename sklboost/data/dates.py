@@ -21,10 +21,16 @@ _DATE = re.compile(
 )
 
 
-# So many distinct values, the first ones, are looked at for dates, and so many must be dates for
-# the others to be mistakes.
-_SAMPLE, _NEARLY_ALL = 20, 0.9
+# So many distinct values, the first ones, are looked at for dates.
+_SAMPLE = 20
+# If so many are dates, the others are mistakes, or may be.
+_NEARLY_ALL, _MANY = 0.9, 0.5
 _ORDERS = ("ymd", "mdy", "dmy")
+_REMEDY = (
+    "give None where there is no date, convert the column to dates, as pandas.to_datetime does, "
+    "or, if these are categories, list the categories in categorical_features, this column among "
+    "them"
+)
 
 
 class DateColumn(NumpyColumn):
@@ -48,15 +54,16 @@ def as_dates(column: ColumnAdapter) -> DateColumn | None:
     ValueError if day and month can be told apart by no value, if nearly all values are dates, and
     if some have a time zone and others none.
     """
-    codes, values = column.categories()
-    texts = values.tolist()
-    if not any(_parts(value, order) for value in texts[:_SAMPLE] for order in _ORDERS):
-        return None  # nearly all text
+    texts = column.categories()[1].tolist()
+    if not _has_dates(texts):
+        return None
     found: list[DateColumn] = []
+    reasons = {}
     for order in _ORDERS:
         try:
             found.append(DateColumn(column, order))
-        except ValueError:
+        except ValueError as error:
+            reasons[order] = error
             continue
         if order == "ymd":
             return found[0]
@@ -65,36 +72,47 @@ def as_dates(column: ColumnAdapter) -> DateColumn | None:
             f"dates such as {next(filter(_is_in_doubt, texts))!r} have the month or the day first, "
             'and no value tells which: convert them, pandas.to_datetime(..., format="%d/%m/%Y") say'
         )
-    if not found:
-        _check_is_none_of_dates(column, codes, texts)
-    return found[0] if found else None
+    if found:
+        return found[0]
+    share, order, other = _read_most(column)
+    if other is None:  # they are dates, but not of one kind
+        raise ValueError(f"{reasons[order]}: convert them, pandas.to_datetime(..., utc=True) say")
+    if share >= _NEARLY_ALL:
+        raise ValueError(f"{other!r} is no date, and nearly all other values are: {_REMEDY}")
+    return None
 
 
-def _check_is_none_of_dates(column: ColumnAdapter, codes: np.ndarray, values: list[Any]) -> None:
-    """Raise ValueError for a column that is one of dates, as far as can be told, with mistakes."""
-    wrong_by_order = {order: [not _can_be_date(v, order) for v in values] for order in _ORDERS}
-    order = min(_ORDERS, key=lambda order: sum(wrong_by_order[order]))
-    is_wrong = np.array(wrong_by_order[order])
-    if not is_wrong.any():
-        try:
-            DateColumn(column, order)  # which says why it cannot be
-        except ValueError as error:
-            raise ValueError(
-                f"{error}: convert them, pandas.to_datetime(..., utc=True) say"
-            ) from None
-    present = codes[codes >= 0]
-    if min(is_wrong.mean(), is_wrong[present].mean()) <= 1.0 - _NEARLY_ALL:
-        first = values[present[is_wrong[present]][0]] if is_wrong[present].any() else None
-        raise ValueError(
-            f"{first!r} is no date, and nearly all other values are: give None where there is no "
-            "date, convert the column to dates, as pandas.to_datetime does, or, if these are "
-            "categories, list the categories in categorical_features, this column among them"
-        )
+def warning_of_dates(column: ColumnAdapter) -> str:
+    """Return a warning if half of the values or more are dates, but not all; else empty text."""
+    if not _has_dates(column.categories()[1].tolist()):
+        return ""
+    share, _, other = _read_most(column)
+    if share < _MANY:
+        return ""
+    return f"{other!r} is no date, and many other values are, so all are categories: {_REMEDY}"
 
 
-def _can_be_date(value: Any, order: str) -> bool:
-    parts = _parts(value, order)
-    return _is_absent(value) or (parts is not None and _is_real(parts[0]))
+def _has_dates(values: list[Any]) -> bool:
+    return any(_parts(value, order) for value in values[:_SAMPLE] for order in _ORDERS)
+
+
+def _read_most(column: ColumnAdapter) -> tuple[float, str, Any]:
+    """Return the share of dates in the order that reads most, the order, and what it does not read.
+
+    The share is that of the rows or of the distinct values, whichever is larger. What is not read
+    is the first value that is no date; None: all are.
+    """
+    codes, values = column.categories()
+    dates_by_order = {}
+    for order in _ORDERS:
+        read = [_parts(value, order) for value in values.tolist()]
+        is_read = [parts is not None and _is_real(parts[0]) for parts in read]
+        dates_by_order[order] = np.array(is_read) | np.array([*map(_is_absent, values.tolist())])
+    order = max(_ORDERS, key=lambda order: dates_by_order[order].sum())
+    is_date, present = dates_by_order[order], codes[codes >= 0]
+    others = present[~is_date[present]]
+    share = max(is_date.mean(), is_date[present].mean())
+    return share, order, values.tolist()[others[0]] if len(others) > 0 else None
 
 
 def _is_absent(value: Any) -> bool:

@@ -40,7 +40,12 @@ class ParquetFiles(FrameAdapter):
         super().__init__(names, sum(file.num_rows for file in self._metadata), len(names))
         schemas = [file.schema.to_arrow_schema() for file in self._metadata]
         for path, schema in zip(paths, schemas, strict=True):
-            _check_columns(path, schema, names)
+            absent = [name for name in names if schema.get_field_index(name) < 0]
+            if absent:
+                raise ValueError(
+                    f"{path} has no column (or several) of the name "
+                    f"{', '.join(map(repr, absent))}: its columns are {schema.names}"
+                )
         self._schema = pa.schema([(name, _common_type(name, paths, schemas)) for name in names])
 
     def read_column(self, i: int) -> ColumnAdapter:
@@ -224,15 +229,6 @@ def _read_metadata(path: Path) -> pq.FileMetaData:
         return pq.read_metadata(path)
     except pa.ArrowInvalid as error:
         raise ValueError(f"{path} cannot be read: {error}") from error
-
-
-def _check_columns(path: Path, schema: pa.Schema, names: list[str]) -> None:
-    absent = [name for name in names if schema.get_field_index(name) < 0]
-    if absent:
-        raise ValueError(
-            f"{path} has no column (or several) of the name {', '.join(map(repr, absent))}: its "
-            f"columns are {schema.names}"
-        )
 
 
 def _common_type(name: str, paths: list[Path], schemas: list[pa.Schema]) -> pa.DataType:

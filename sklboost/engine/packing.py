@@ -79,11 +79,6 @@ def pack(arguments: tuple[Any, ...]) -> tuple[str, "array[int]", list[Packed]]:
     return " ".join(kinds), array("q", words), groups
 
 
-def kinds_of(arguments: tuple[Any, ...]) -> str:
-    """Return the kinds of arguments."""
-    return pack(arguments)[0]
-
-
 def _pack_group(group: Any) -> Packed:
     is_kept = isinstance(group, PackedOnce)
     if is_kept and hasattr(group, "_packed"):

@@ -162,7 +162,7 @@ class XGBClassifierLite(ClassifierParameters, ClassifierMixin, BaseBooster):
 
     def _predictions(self, fitted: FittedModel, raw_score: np.ndarray) -> np.ndarray:
         assert isinstance(fitted.targets, ClassTargets | LabelTargets)
-        return fitted.change(raw_score, fitted.targets.labels)
+        return fitted.predictions(raw_score, fitted.targets.labels)
 
     def __sklearn_tags__(self) -> Any:
         """Tags for scikit-learn: a row may have several labels."""

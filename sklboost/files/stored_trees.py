@@ -99,7 +99,7 @@ def _checked(section: DocumentSection, n_categories: np.ndarray, n_outputs: int)
     n_listed = np.zeros(n_splits, dtype=np.int64)
     if (categories := section.get("categories")) is not None:
         document["categories"] = _checked_categories(categories, n_categories[document["feature"]])
-        n_listed = document["categories"]["n_codes"]
+        n_listed = document["categories"].get("n_codes", document["categories"].get("n_words"))
     # splits without threshold have a set of categories, of numbers there is none
     by_category = np.isnan(document["threshold"])
     is_number = n_categories[document["feature"]] == 0
@@ -141,6 +141,8 @@ def _checked_categories(
     section: DocumentSection, n_categories: np.ndarray
 ) -> dict[str, np.ndarray]:
     """Return the sets of categories of splits; `n_categories` are the numbers of their features."""
+    if section.get("n_words") is not None:
+        return _checked_words(section, n_categories)
     n_codes = section["n_codes"].integers(0, _MOST, len(n_categories))
     codes = section["codes"].integers(0, _MOST, int(n_codes.sum()))
     split_of = np.repeat(np.arange(len(n_codes)), n_codes)
@@ -149,6 +151,24 @@ def _checked_categories(
     if ((np.diff(codes) <= 0) & (np.diff(split_of) == 0)).any():
         section["codes"].fail("the categories of a split must increase")
     return {"n_codes": n_codes, "codes": codes}
+
+
+def _checked_words(section: DocumentSection, n_categories: np.ndarray) -> dict[str, np.ndarray]:
+    """Return the sets of categories of splits as words of 64 categories, each in two halves."""
+    n_words = section["n_words"].integers(0, _MOST, len(n_categories))
+    places = section["places"].integers(0, _MOST, int(n_words.sum()))
+    halves = section["halves"].integers(0, 2**32 - 1, 2 * len(places))
+    split_of = np.repeat(np.arange(len(n_words)), n_words)
+    if ((np.diff(places) <= 0) & (np.diff(split_of) == 0)).any():
+        section["places"].fail("the words of a split must increase")
+    # of each word the last category that is listed
+    low, high = halves.reshape(-1, 2).T
+    last = np.where(high > 0, 32 + np.frexp(high)[1], np.frexp(low)[1]) - 1
+    if (last < 0).any():
+        section["halves"].fail("a word lists no category")
+    if (64 * places + last >= n_categories[split_of]).any():
+        section["halves"].fail("a category is not one of its feature")
+    return {"n_words": n_words, "places": places, "halves": halves}
 
 
 def _checked_outputs(

@@ -229,6 +229,10 @@ class TreeWriter:
             numbers = self.written_codes[nodes.feature[node]]
             assert numbers is not None
             listed[node] = numbers[codes].astype(np.int32)
+            if len(codes) == 0:
+                raise NotExpressibleError(
+                    "a split of known categories from missing ones, as max_ctr_complexity=1 makes"
+                )
         return listed, swapped
 
     def _leaves(

@@ -285,6 +285,8 @@ def test_lists_of_numbers():
     # NumPy makes a float of one of these, and text of the number beside text
     found = first_column([[-1, 0.5], [2**63 - 1, 1]]).numbers()[0].tolist()
     assert found == [-1, 2**63 - 1]
+    # floats are exact, however large
+    assert adapter_for([[np.inf, np.nan], [1e300, np.nan]]).matrix().dtype == np.float64
     mixed = adapter_for([["a", 1], ["b", 2]])
     assert [mixed.column(0).kind, mixed.column(1).kind] == ["text", "number"]
 

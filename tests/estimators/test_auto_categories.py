@@ -157,8 +157,7 @@ def column_read_as(values, dtype=None, **parameters):
         ([True, None], object, "category", [True]),
         ([True, False], "boolean", "category", [False, True]),
         (["2024-01-31", "2024-02-29 06:00"], None, "time", "datetime64[h]"),
-        (["2024-01-31", "soon"], None, "category", ["2024-01-31", "soon"]),
-        (["2024-02-30", "2024-02-28"], None, "category", ["2024-02-28", "2024-02-30"]),
+        (["2024-01-31", "soon", "late"], None, "category", ["2024-01-31", "late", "soon"]),
         (["31.1.2024", "1.2.2024"], None, "time", "datetime64[D]"),
         (["1/31/2024 9:30", "2/1/2024 19:30"], None, "time", "datetime64[m]"),
         ([dt.date(2024, 1, 31), None], object, "time", "datetime64[D]"),
@@ -172,6 +171,33 @@ def column_read_as(values, dtype=None, **parameters):
 )
 def test_what_a_column_becomes(values, dtype, kind, meaning):
     assert column_read_as(values, dtype) == (kind, meaning)
+
+
+@pytest.mark.parametrize(
+    ("values", "first"),
+    [
+        ([*ISO_DAYS[:5], "soon"], "'soon'"),
+        (["2024-02-30", "2024-02-28"], "'2024-02-30'"),
+        (["soon", "late", "1.1.2024", "1.1.2024"], "'soon'"),  # half of the rows
+        ([dt.date(2024, 1, 31), 7], "7"),
+    ],
+)
+def test_a_fit_warns_of_dates_that_became_categories(values, first):
+    with pytest.warns(UserWarning, match=f"column 'a': {first} is no date, and many other values"):
+        model = fitted(pd.DataFrame({"a": values * (N_ROWS // len(values))}))
+    assert "a" in model.categories_
+
+
+def test_a_column_without_values_is_not_refused_as_categories():
+    X = pd.DataFrame({"a": SIZES, "b": [None] * N_ROWS})
+    for settings in (
+        dict(grow_policy="symmetric"),
+        dict(enable_categorical=False),
+        dict(monotone_constraints={"b": 1}),
+    ):
+        of_objects = fitted(X, **settings)
+        of_floats = fitted(X.astype(float), **settings)
+        assert_array_equal(of_objects.predict(X), of_floats.predict(X.astype(float)))
 
 
 def test_a_fit_warns_of_objects_that_no_file_can_hold(tmp_path):

@@ -39,7 +39,7 @@ ESTIMATORS = [XGBRegressorLite, XGBClassifierLite, XGBRFRegressorLite, XGBRFClas
 # A fit of a few rounds; its trials are of as many as it takes.
 QUICK = dict(preset="auto", n_estimators=8)
 # Left to trials: thresholds only.
-ONE_STAGE = dict(max_depth=3, min_child_weight=2.0, colsample_bylevel=0.5)
+ONE_STAGE = dict(max_depth=3, min_child_weight=2.0, colsample_bylevel=0.5, grow_policy="depthwise")
 
 
 def not_promised(estimator):
@@ -177,6 +177,7 @@ def free_of(model):
 def test_a_grid_sets_a_default_in_every_candidate():
     X, y = data_of(XGBRegressorLite)
     settings = dict(n_estimators=3, learning_rate=0.5, min_child_weight=1.0, extra_trees=False)
+    settings["grow_policy"] = "depthwise"
     model = XGBRegressorLite(preset="auto", colsample_bylevel=1.0, **settings)
     search = GridSearchCV(model, {"max_depth": [6]}, cv=2).fit(X, y).best_estimator_
     assert set(search.chosen_params_) == {"subsample", "random_state"}
@@ -249,8 +250,61 @@ def test_the_last_metric_judges():
     model = XGBClassifierLite(**QUICK, **ONE_STAGE, eval_metric=["logloss", "auc"]).fit(X, y)
     reason = model.chosen_params_.reasons["extra_trees"]
     assert reason.startswith("auc 0.99")
-    chosen, other = map(float, re.findall(r"0\.\d+", reason))
-    assert chosen > other
+    # the greater one is better; it had to be so on each of the first parts that judged both
+    other = re.search(r", (0\.\d+|behind after \d of 5 trainings) with (True|False): ", reason)
+    assert other is not None
+    assert other[2] != str(model.chosen_params_["extra_trees"])
+    if not other[1].startswith("behind"):
+        assert float(other[1]) < float(reason[4:].split(",")[0])
+
+
+@pytest.mark.parametrize("estimator", [XGBRegressorLite, XGBClassifierLite])
+def test_what_is_behind_is_not_trained_on_the_other_parts(estimator, monkeypatch):
+    trained = {}  # by settings: the loss after each round, of each part in turn
+
+    def noted(self, fold, settings):
+        training = train(self, fold, settings)
+        rounds = ("early_stopping_rounds", "n_estimators")
+        key = str({name: value for name, value in settings.items() if name not in rounds})
+        trained.setdefault(key, []).append(np.array(trials._last_metric(training)[1]))
+        return training
+
+    train = Trials._train
+    monkeypatch.setattr(Trials, "_train", noted)
+    X, y = data_of(estimator)
+    chosen = estimator(**QUICK).fit(X, y).chosen_params_
+    best, *others = trained.values()
+    assert len(best) == 5
+    for losses in others:
+        is_worse = [new.min() > old.min() for new, old in zip(losses, best, strict=False)]
+        n_alike = is_worse.index(False) if False in is_worse else 5
+        assert len(losses) == (2 if n_alike >= 2 else 5)
+        if len(losses) == 5 and np.mean(losses, axis=0).min() < np.mean(best, axis=0).min():
+            best = losses
+    assert min(map(len, others)) == 2
+    (key,) = (key for key, losses in trained.items() if losses is best)
+    names = ("extra_trees", "max_depth", "min_child_weight", "colsample_bylevel", "grow_policy")
+    assert all(f"'{name}': {chosen[name]!r}" in key for name in names)
+
+
+def test_symmetric_trees_are_compared_where_there_can_be_any():
+    X_all, y = load_diabetes(return_X_y=True)
+    others = dict(extra_trees=False, min_child_weight=2.0, colsample_bylevel=0.5)
+
+    def chosen(X=X_all, **settings):
+        return XGBRegressorLite(**QUICK, **others, **settings).fit(X, y).chosen_params_
+
+    free = chosen()
+    assert "with symmetric" in free.reasons["grow_policy"] or free["grow_policy"] == "symmetric"
+    assert "grow_policy" in chosen(max_depth=3)
+    text = pd.DataFrame({"age": X_all[:, 0], "sex": np.where(X_all[:, 1] > 0.0, "a", "b")})
+    for none in (
+        chosen(max_depth=17),
+        chosen(max_leaves=8),
+        chosen(interaction_constraints=[[0, 1]]),
+        chosen(text),
+    ):
+        assert "grow_policy" not in none
 
 
 def test_the_same_choice_in_every_form_of_the_same_rows():
@@ -365,7 +419,7 @@ DATA = [
 )
 def test_the_same_bits_with_other_parameters_and_data(settings, made_of):
     given = made_of(*data_of(XGBRegressorLite))
-    model = XGBRegressorLite(preset="auto", learning_rate=0.3, **ONE_STAGE, **settings)
+    model = XGBRegressorLite(preset="auto", learning_rate=0.3, **(ONE_STAGE | settings))
     model.fit(**given)
     assert {"n_estimators", "extra_trees"} <= set(model.chosen_params_)
     plain = clone(model).set_params(**model.chosen_params_, preset=None).fit(**given)
@@ -601,11 +655,10 @@ def test_verbose_shows_each_choice(caplog):
     texts = [record.getMessage() for record in caplog.records]
     # how far it is, which a fast machine does not tell
     head, *shown = [text for text in texts if not text.startswith("choosing parameters: ")]
-    assert head == "6 settings to compare, with 5 training(s) each"
-    assert [line.split("=")[0] for line in shown[:5]] == [
-        *("extra_trees", "max_depth", "min_child_weight", "colsample_bylevel", "learning_rate"),
-    ]
-    assert len(shown) == 5 + model.n_estimators_
+    assert head == "7 settings to compare, with 5 training(s) each"
+    names = ("extra_trees", "max_depth", "min_child_weight", "colsample_bylevel", "grow_policy")
+    assert [line.split("=")[0] for line in shown[:6]] == [*names, "learning_rate"]
+    assert len(shown) == 6 + model.n_estimators_
 
 
 def test_many_rows_are_compared_on_a_sample_and_rounds_are_counted_on_all(monkeypatch):

@@ -67,6 +67,12 @@ def test_a_warning_if_there_is_no_split_since_a_query_counts_little():
         ranker(objective="rank:yeti").fit(X[few], Y[few], qid=QID[few])
 
 
+@pytest.mark.parametrize("objective", sorted({*OBJECTIVES} - {"rank:xendcg"}))  # draws an order
+def test_a_warning_if_no_documents_of_a_query_differ(objective):
+    with pytest.warns(UserWarning, match="such as those of a query, are all equal, so there is no"):
+        ranker(objective=objective).fit(X, QID % 2, qid=QID)
+
+
 @pytest.mark.parametrize("objective", ["rank:ndcg", "rank:xendcg", "rank:yeti"])
 def test_queries_in_any_order_and_form(objective):
     """What decides is which rows belong together, and their order within a query."""

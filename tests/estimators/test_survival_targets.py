@@ -156,6 +156,7 @@ def test_what_is_no_target(y, message):
         ({}, r"survival_targets got \[\]: give event and time, or lower and upper"),
         (dict(event=[True], lower=[1]), r"got \['event', 'lower'\]: give"),
         (dict(event=[2], time=[1.0]), "it must be True, or 1, for an event, else False or 0"),
+        (dict(event=["yes"], time=[1.0]), "^event holds text, such as 'yes': events are True or"),
         (dict(event=[1, 0, 7] * 99, time=np.ones(297)), r"^event\[2\]=7: it must be True"),
         (dict(event=[True], time=[-1.0]), "=-1: times are finite and >= 0"),
         (dict(event=[True], time=[1.0, 2.0]), "inconsistent numbers of samples"),

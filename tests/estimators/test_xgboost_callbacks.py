@@ -170,6 +170,30 @@ def test_an_object_with_the_methods_may_stop():
     assert list(model.model_.params["learning_rate"]) == pytest.approx([0.3, 0.01])
 
 
+def test_metrics_are_one_object_that_grows():
+    """As in XGBoost: it takes no longer in a late round, and what a callback removes is gone."""
+
+    class Keeps(xgboost.callback.TrainingCallback):
+        def __init__(self):
+            self.logs, self.lengths = [], []
+
+        def after_iteration(self, model, epoch, evals_log):
+            values = evals_log["validation_1"]["logloss"]
+            self.lengths.append(len(values))
+            self.logs.append(evals_log)
+            if epoch == 4:
+                del values[:3]
+            return False
+
+    seen = []
+    for kind in (xgboost.XGBClassifier, XGBClassifierLite):
+        keeps = Keeps()
+        kind(callbacks=[keeps], **SMALL).fit(X, Y, eval_set=EVAL_SET)
+        assert all(log is keeps.logs[0] for log in keeps.logs)
+        seen.append(keeps.lengths)
+    assert seen[0] == seen[1] == [1, 2, 3, 4, 5, 3, 4, 5]
+
+
 def test_metrics_may_be_changed_by_a_callback():
     class Clears(Methods):
         def before_iteration(self, model, epoch, evals_log):

@@ -2,6 +2,7 @@
 
 import datetime
 import decimal
+import math
 import tracemalloc
 import uuid
 
@@ -251,10 +252,13 @@ for _ in range(60):
 @pytest.mark.parametrize("write", [write_json, write_ubjson])
 def test_memory_is_a_small_multiple_of_the_file(document, write):
     data = write({"v": document})
-    tracemalloc.start()
-    try:
-        read(parse_document(data, "")["v"])
-        _, most = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
-    assert most < 50 * len(data) + 2**17
+    limit, most = 50 * len(data) + 2**17, math.inf
+    for _ in range(5):  # what other threads allocate meanwhile is counted, and only adds to it
+        if most > limit:
+            tracemalloc.start()
+            try:
+                read(parse_document(data, "")["v"])
+                most = tracemalloc.get_traced_memory()[1]
+            finally:
+                tracemalloc.stop()
+    assert most < limit

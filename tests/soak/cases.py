@@ -270,6 +270,7 @@ PARAMETERS: dict[str, Callable[[Random, int], Any]] = {
     "max_cat_to_onehot": _one_of(1, 2, 100),
     "max_cat_threshold": _one_of(1, 3),
     "cat_smooth": _one_of(0.0, 100.0),
+    "max_ctr_complexity": _one_of(1),
     "multi_strategy": _one_of("multi_output_tree"),
     "subsample": _one_of(0.01, 0.5, 0.9),
     "sampling_method": _one_of("gradient_based"),

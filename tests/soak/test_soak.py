@@ -14,9 +14,9 @@ def test_all_parameters_are_drawn():
 @pytest.mark.parametrize(
     ("kind", "n_cases"),
     [
-        ("one", 20),
+        ("one", 8),
         ("together", 1),
-        ("presets", 5),
+        ("presets", 3),
         pytest.param("one", 150, marks=pytest.mark.slow),
         pytest.param("together", 2, marks=pytest.mark.slow),
         pytest.param("presets", 24, marks=pytest.mark.slow),

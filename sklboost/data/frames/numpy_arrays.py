@@ -19,6 +19,7 @@ from sklboost.data.frames.adapter import (
     is_missing,
     may_be_rounded,
 )
+from sklboost.data.table import LARGEST_EXACT
 from sklboost.engine.cached import cached_property
 
 _KINDS: dict[str, Kind] = dict.fromkeys("biuf", "number")
@@ -87,9 +88,12 @@ def array_of_list(given: Sequence[Any]) -> np.ndarray:
             parts = [part.astype(object) for part in parts]
         return np.ma.stack(parts)
     array = np.asarray(given)
-    is_rounded = array.dtype.kind == "f" and may_be_rounded(array)
+    if array.dtype.kind == "f" and may_be_rounded(array):
+        exact = np.array(given, dtype=object)
+        large = exact[np.abs(array) >= LARGEST_EXACT].tolist()
+        return exact if any(isinstance(value, Integral) for value in large) else array
     text = {"U": str, "S": bytes}.get(array.dtype.kind)
-    if is_rounded or (text is not None and not all(isinstance(part, text) for part in given)):
+    if text is not None and not all(isinstance(part, text) for part in given):
         return np.array(given, dtype=object)
     return array
 

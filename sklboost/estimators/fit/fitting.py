@@ -295,7 +295,10 @@ def make_training(
         dropout=dropout,
         keep_pruned=bool(parameters.keep_pruned),
     )
-    return Training(team, boosting_task, schedule, bins.make_grower, rows.words_for)
+    make_grower = bins.make_grower
+    if parameters.max_ctr_complexity > 0:
+        from sklboost.boosting.category_statistics import make_grower
+    return Training(team, boosting_task, schedule, make_grower, rows.words_for)
 
 
 # --- the fitted model

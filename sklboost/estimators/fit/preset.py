@@ -12,9 +12,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from sklboost.boosting.category_statistics import FEWEST_CATEGORIES
 from sklboost.boosting.training import Training
 from sklboost.data.binned_matrix import BinnedMatrix
 from sklboost.data.binning import VALUES_PER_THREAD
+from sklboost.data.features import row_arrays_of
 from sklboost.data.sparse_table import SparseTable
 from sklboost.engine.parallel import ThreadTeam, n_threads_for
 from sklboost.estimators.fit.fitting import (
@@ -27,13 +29,14 @@ from sklboost.estimators.fit.fitting import (
     start_of,
 )
 from sklboost.estimators.fit.holdout import divide, order_to_hold_out
-from sklboost.estimators.fit.reading import FitTask, stops_early
+from sklboost.estimators.fit.reading import FitTask, check_symmetric, stops_early
 from sklboost.estimators.input.bins import bin_checked
 from sklboost.estimators.input.features import feature_settings
 from sklboost.estimators.input.rows import Rows, weigh_classes
 from sklboost.estimators.input.user_warnings import warn_user
 from sklboost.estimators.parameters.boosters import rounds_and_trees, seeds
-from sklboost.estimators.parameters.rules import is_integer
+from sklboost.estimators.parameters.kinds import RankerParameters
+from sklboost.estimators.parameters.rules import is_integer, names_of
 from sklboost.estimators.progress import SearchProgress, is_watched, log_line
 from sklboost.objectives.loss import lacking
 
@@ -109,6 +112,8 @@ class Stage(NamedTuple):
     why: str
     # parameters that decide on the same: if one of them is set, there is no such stage
     rivals: tuple[str, ...] = ()
+    # with any value but the first, `max_depth` is at least so large, if it is chosen, too
+    depth: int = 0
 
 
 class Plan(NamedTuple):
@@ -120,6 +125,13 @@ class Plan(NamedTuple):
 
 # They decide on the size of trees, too.
 _LEAVES = ("max_leaves", "grow_policy")
+# They say how rankers weigh pairs of documents.
+_OF_PAIRS = tuple(
+    name for name in names_of(RankerParameters) if name.startswith(("lambdarank_", "yeti_"))
+)
+# Of 1,000 rows the means of categories can look better in trials than they are: 4 % lost on one of
+# two draws of the benchmark `access`, where 3,000 gained 2 %.
+_ROWS_FOR_MEANS = 2_000
 _CATEGORIES = Choice("auto", "text and bools are categories, and text of dates times")
 _SEED = Choice(0, "the same data give the same model")
 _FOREST = Plan(
@@ -156,6 +168,23 @@ def plan_for(task: FitTask) -> Plan:
         Stage("min_child_weight", covers, "leaves of little cover may follow single rows"),
         Stage("colsample_bylevel", (0.9, 0.4), "fewer features may make trees more different"),
     ]
+    try:
+        check_symmetric(task.with_settings({"grow_policy": "symmetric"}))
+    except ValueError:  # for such data there are none
+        pass
+    else:
+        policies, why = ("depthwise", "symmetric"), "splits that nodes share follow fewer rows"
+        stages.append(Stage("grow_policy", policies, why, ("max_leaves",), depth=6))
+    n_categories = [encoding.n_categories for encoding in task.features.encodings or ()]
+    are_many = max(n_categories, default=0) >= FEWEST_CATEGORIES
+    are_on_disk = row_arrays_of(task.rows.X).are_on_disk
+    if are_many and len(task.rows.y) >= _ROWS_FOR_MEANS and not are_on_disk:
+        why = "means of the target may tell many categories apart"
+        stages.insert(0, Stage("max_ctr_complexity", (0, 1), why, ("booster", "linear_tree")))
+    if task.targets.task == "ranking":
+        losses = ("rank:ndcg", "rank:yeti")
+        why = "neighbours in random orders may tell more than pairs in the present one"
+        stages.insert(0, Stage("objective", losses, why, _OF_PAIRS))
     return Plan(start, stages)
 
 
@@ -220,6 +249,7 @@ class Outcome(NamedTuple):
     seconds_to_judge: float = 0.0
     # whether `max_time` ended the training before it was known that no later round is better
     is_cut: bool = False
+    n_folds: int = 1  # that judged; the loss is infinite if these were enough to fall behind
 
 
 class Trials:
@@ -233,6 +263,8 @@ class Trials:
         self._task = task
         self._team = team
         self._outcomes: dict[str, Outcome] = {}
+        # of the best so far: its loss after each round on each fold
+        self._best: list[np.ndarray] = []
         self._folds = [
             Fold(part, bin_rows(team, part.rows, task.parameters)) for part in _parts(task)
         ]
@@ -259,6 +291,7 @@ class Trials:
         """Return how good models of these parameters are; None if there is no time to find out.
 
         The first fold decides how many rounds are looked at: until its metric no longer improves.
+        What is behind the best so far on the first two folds or more is not trained on the others.
         Of the first settings, what there is time for has to do: some of the folds, some rounds.
         """
         key = repr(sorted(settings.items()))
@@ -275,28 +308,40 @@ class Trials:
             return None
         first = {**settings, "early_stopping_rounds": _PATIENCE}
         training = self._train(self._folds[0], first)
-        metric, *curves = _last_metric(training)
-        n_rounds = len(curves[0])
+        metric, curve = _last_metric(training)
+        sign, n_rounds = -1.0 if training.greater_is_better(metric) else 1.0, len(curve)
+        losses = [sign * np.array(curve)]
         is_cut = training.stop_reason == "max_time"
         if not self._task.is_forest:
             settings = {**settings, "n_estimators": n_rounds}
         for fold in self._folds[1:]:
-            if not self._is_late():
-                curve = _last_metric(self._train(fold, settings))[1]
-                curves += [curve] if len(curve) == n_rounds else []
-        if not is_first and (is_cut or len(curves) < self.n_folds):
+            if self._is_late() or self._is_behind(losses):
+                break
+            _, curve = _last_metric(self._train(fold, settings))
+            losses += [sign * np.array(curve)] if len(curve) == n_rounds else []
+        is_dropped = len(losses) < self.n_folds and self._is_behind(losses)
+        if not is_first and not is_dropped and (is_cut or len(losses) < self.n_folds):
             return None  # others were judged by more
-        mean = np.mean(curves, axis=0)
-        loss = -mean if training.greater_is_better(metric) else mean
-        best = int(np.argmin(loss))
+        mean = np.mean(losses, axis=0)
+        best = int(np.argmin(mean))
         part = (best + 1) / n_rounds
+        if is_first or not (is_dropped or mean[best] >= np.mean(self._best, axis=0).min()):
+            self._best = losses
         return Outcome(
-            *(metric, float(mean[best]), float(loss[best]), best + 1),
+            *(metric, sign * float(mean[best]), np.inf if is_dropped else float(mean[best])),
+            n_rounds=best + 1,
             share=self.share,
             seconds=training.seconds["boosting"] * part,
             seconds_to_judge=training.seconds["evaluation"] * part,
             is_cut=is_cut,
+            n_folds=len(losses),
         )
+
+    def _is_behind(self, losses: list[np.ndarray]) -> bool:
+        """Whether the best so far has a lower loss on each of these folds, two or more."""
+        known = self._best[: len(losses)]
+        pairs = zip(losses, known, strict=False)
+        return 1 < len(losses) == len(known) and all(new.min() > old.min() for new, old in pairs)
 
     def _is_late(self) -> bool:
         most = self._task.parameters.max_time
@@ -450,14 +495,22 @@ class Comparison:
             name, before = stage.parameter, self.settings
             outcomes: dict[Any, Outcome] = {}
             for value in stage.values:
-                outcome = trials.judge(before | {name: value})
+                settings = before | {name: value}
+                if value != stage.values[0] and before.get("max_depth", stage.depth) < stage.depth:
+                    settings["max_depth"] = stage.depth
+                outcome = trials.judge(settings)
                 if outcome is not None:
                     outcomes[value] = outcome
+                    self._progress.n_trainings -= trials.n_folds - outcome.n_folds
                     self._tell(trials, min(outcomes.values(), key=attrgetter("loss")))
             if len(outcomes) < min(2, len(stage.values)):
                 return
             best = min(outcomes, key=lambda value: outcomes[value].loss)
             self.chosen[name] = Choice(best, _comparison(stage, outcomes, best))
+            if best != stage.values[0] and stage.depth > before.get("max_depth", stage.depth):
+                self.chosen["max_depth"] = Choice(
+                    stage.depth, f"as deep at least if {name}={best!r}"
+                )
             self.outcome = outcomes[best]
             self.show({name: self.chosen[name]})
 
@@ -500,7 +553,11 @@ def _comparison(stage: Stage, outcomes: Mapping[Any, Outcome], best: Any) -> str
     if len(outcomes) > 1 and all(outcome.loss == won.loss for outcome in outcomes.values()):
         return f"{won.metric} {won.value:.5g} with any of {tuple(outcomes)}"
     others = ", ".join(
-        f"{outcome.value:.5g} with {value}" for value, outcome in outcomes.items() if value != best
+        f"{outcome.value:.5g} with {value}"
+        if outcome.loss < np.inf
+        else f"behind after {outcome.n_folds} of {won.n_folds} trainings with {value}"
+        for value, outcome in outcomes.items()
+        if value != best
     )
     compared = ", ".join(filter(None, [f"{won.metric} {won.value:.5g}", others]))
     return f"{compared}: {stage.why}"

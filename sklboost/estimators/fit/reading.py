@@ -15,7 +15,9 @@ import numpy as np
 from sklboost.boosting.callbacks import EarlyStopping, TrainingCallback
 from sklboost.boosting.settings import STRATEGIES, tree_params
 from sklboost.data.encoding import Encoding
+from sklboost.data.features import row_arrays_of
 from sklboost.data.frames import dask_kind
+from sklboost.data.sparse_table import SparseTable
 from sklboost.engine.structs import FeatureRules, RemoteColumn, TreeParams
 from sklboost.estimators.fit.holdout import hold_out, lost_numbers
 from sklboost.estimators.fit.sklearn_callbacks import CopiedCallbacks
@@ -24,7 +26,7 @@ from sklboost.estimators.input.feature_names import (
     are_comparable,
     read_feature_rules,
 )
-from sklboost.estimators.input.features import check_has_values, check_is_dense, feature_settings
+from sklboost.estimators.input.features import check_has_values, feature_settings
 from sklboost.estimators.input.rows import (
     FitArguments,
     Rows,
@@ -106,7 +108,10 @@ class FitTask(NamedTuple):
 
     def with_settings(self, settings: Mapping[str, Any]) -> "FitTask":
         """Return the task with other values of some parameters."""
-        return self._replace(parameters=replace(self.parameters, **settings))
+        task = self._replace(parameters=replace(self.parameters, **settings))
+        if "objective" in settings:
+            task = task._replace(loss=self.targets.make_loss(task.parameters))
+        return task
 
 
 def read_task(
@@ -163,6 +168,8 @@ def read_task(
         if isinstance(rows.y, RemoteColumn) and not _takes_columns(loss):
             rows = rows.with_arrays()
         rules = read_feature_rules(parameters, features)
+        if parameters.max_ctr_complexity > 0:
+            _check_statistics(rows, parameters, name)
         if parameters.linear_tree:
             _check_linear(rows, loss, rules)
         rows = encode_targets(rows, targets, loss, "y")
@@ -312,10 +319,31 @@ def _check_continued(
         )
 
 
+def _check_statistics(rows: Rows, parameters: Parameters, continued_name: str) -> None:
+    """Raise ValueError for what statistics of categories do not go with.
+
+    What a model predicts for its training rows knows their targets, and while it is trained, the
+    statistics do not. So no round may start from predictions for them.
+    """
+    asked = f"max_ctr_complexity={parameters.max_ctr_complexity}"
+    for is_asked_for, what in (
+        (continued_name, f"{continued_name}, which would be continued: fit anew"),
+        (drops_rounds(parameters), "booster='dart': set booster='gbtree'"),
+        (parameters.linear_tree, "linear_tree=True: set linear_tree=False"),
+        (row_arrays_of(rows.X).are_on_disk, "bins in files: pass X in memory"),
+    ):
+        if is_asked_for:
+            raise ValueError(f"{asked} does not go with {what}, or set max_ctr_complexity=0")
+
+
 def _check_linear(rows: Rows, loss: Loss, rules: FeatureRules) -> None:
     """Raise ValueError unless leaves can be linear for such features, this loss, these rules."""
     check_has_values(rows.X)
-    check_is_dense(rows.X)
+    if isinstance(rows.X, SparseTable):
+        raise ValueError(
+            f"{rows.X!r}: linear leaves (linear_tree=True) are not for sparse input; pass "
+            "X.toarray(), or set linear_tree=False"
+        )
     if rules.signs.any():
         raise ValueError(
             "linear_tree=True does not go with monotone_constraints, which linear leaves would not "
@@ -337,6 +365,7 @@ def _check_cluster_parameters(parameters: Parameters, kind: type[Targets]) -> No
         "linear_tree=True": parameters.linear_tree,
         "grow_policy='symmetric'": parameters.grow_policy == "symmetric",
         f"preset={parameters.preset!r}": parameters.preset is not None,
+        f"max_ctr_complexity={parameters.max_ctr_complexity}": parameters.max_ctr_complexity > 0,
     }
     for what, is_asked_for in refused.items():
         if is_asked_for:
@@ -390,8 +419,13 @@ def plan_task(task: FitTask) -> FitTask:
         parameters.colsample_bylevel,
         parameters.colsample_bynode,
     )
-    # whether rows, features, thresholds or rounds are drawn at random
-    is_sampling = min(fractions) < 1.0 or parameters.extra_trees or drops_rounds(parameters)  # type: ignore[operator, type-var]
+    # whether rows, features, thresholds, rounds or parts of the rows are drawn at random
+    is_sampling = (
+        min(fractions) < 1.0  # type: ignore[operator, type-var]
+        or parameters.extra_trees
+        or drops_rounds(parameters)
+        or parameters.max_ctr_complexity > 0
+    )
     drawn = seeds(parameters.random_state, is_sampling or stops_early(parameters))
     task = task._replace(rounds=range(first, stop), seeds=drawn)
     if stops_early(parameters):
@@ -426,7 +460,7 @@ def _check_combination(task: FitTask, n_parallel_trees: int) -> None:
             "set linear_tree=False, or booster='gbtree'"
         )
     if parameters.grow_policy == "symmetric":
-        _check_symmetric(task)
+        check_symmetric(task)
     if task.continued is None:
         return
     name, model = task.continued_name, task.continued.model
@@ -450,7 +484,7 @@ def _check_combination(task: FitTask, n_parallel_trees: int) -> None:
         )
 
 
-def _check_symmetric(task: FitTask) -> None:
+def check_symmetric(task: FitTask) -> None:
     """Raise ValueError for what nodes that share their splits cannot have."""
     parameters = task.parameters
     depth, other = parameters.max_depth, "or grow_policy='depthwise'"
@@ -469,10 +503,11 @@ def _check_symmetric(task: FitTask) -> None:
             "grow_policy='symmetric' does not go with interaction_constraints, which allow each "
             f"node other features: set interaction_constraints=None, {other}"
         )
-    categories = task.features.attributes.get("categories_", {})
-    if categories:
+    known = task.features.attributes.get("categories_", {})
+    divided = [name for name, categories in known.items() if len(categories) > 0]
+    if divided:
         raise ValueError(
-            f"grow_policy='symmetric' does not go with categories (of {[*categories]!s:.200}), of "
+            f"grow_policy='symmetric' does not go with categories (of {divided!s:.200}), of "
             f"which each node has a set of its own: encode them as numbers, {other}"
         )
 
@@ -545,7 +580,7 @@ TREE_PARAMETERS = (
     *(
         name
         for name in names_of(Parameters, "max_depth", "colsample_bynode")
-        if name not in ("max_bin", "keep_pruned")
+        if name not in ("max_bin", "keep_pruned", "max_ctr_complexity")
     ),
 )
 # Of the cover of one row among 4,096, which is rounded to an integer: three rows of weight 1/3 have

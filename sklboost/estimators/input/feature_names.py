@@ -228,7 +228,7 @@ def _signs_by_feature(constraints: Any, features: FittedFeatures) -> list[Any]:
     names = features.keys
     signs = by_feature("monotone_constraints", constraints, names, 0)
     triples = zip(names, signs, features.encodings or (), strict=False)
-    bound = [name for name, sign, encoding in triples if sign != 0 and encoding.kind == "category"]
+    bound = [name for name, sign, encoding in triples if sign != 0 and encoding.n_categories > 0]
     if bound:
         raise ValueError(
             f"monotone_constraints has {bound}, but categories have no order: leave them out, or "

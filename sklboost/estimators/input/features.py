@@ -16,12 +16,13 @@ from sklearn.utils.validation import validate_data
 
 from sklboost.data.binned_matrix import BinnedMatrix
 from sklboost.data.cuts import exact_weights
+from sklboost.data.dates import warning_of_dates
 from sklboost.data.encoding import Encoding, encode, fit_encoding, is_category_by_itself
 from sklboost.data.features import Features
 from sklboost.data.frames import adapter_for
 from sklboost.data.frames.adapter import FrameAdapter, check_kinds, check_names, kind_changed
 from sklboost.data.frames.numpy_arrays import PLAIN, ArrayTable
-from sklboost.data.sparse_table import SparseTable, check_exact, sparse_table
+from sklboost.data.sparse_table import check_exact, sparse_table
 from sklboost.data.table import Column, Table
 from sklboost.estimators.input.feature_names import (
     Encodings,
@@ -156,7 +157,7 @@ def fit_encodings(
         for i in columns
     )
     if by_content:
-        found = [i for i in columns if encodings[i].kind == "category"]
+        found = [i for i in columns if encodings[i].n_categories > 0]
     if found and not settings.enable_categorical:
         raise ValueError(
             f"enable_categorical=False, but there are categories: {_listed(source, found)}. Set "
@@ -165,7 +166,7 @@ def fit_encodings(
     if by_content:
         mean = float(weight.sum() / (weight > 0.0).sum())
         _check_are_few(source, encodings, weights, mean)
-        _warn_of_objects(source, encodings)
+        _warn_of_categories(source, encodings)
     return encodings
 
 
@@ -194,10 +195,16 @@ def _check_are_few(
             )
 
 
-def _warn_of_objects(source: FrameAdapter, encodings: Sequence[Encoding]) -> None:
-    """Warn of categories that became such without being asked for, and that no file can hold."""
+def _warn_of_categories(source: FrameAdapter, encodings: Sequence[Encoding]) -> None:
+    """Warn of categories, not asked for, many of which are dates, or that no file can hold."""
     for i, encoding in enumerate(encodings):
-        if encoding.kind == "category" and source.column(i).kind == "mixed":
+        column = source.column(i)
+        if encoding.n_categories == 0 or column.kind not in ("text", "mixed"):
+            continue
+        of_dates = warning_of_dates(column)
+        if of_dates:
+            warn_user(f"{source.label(i)}: {of_dates}")
+        if column.kind == "mixed":
             try:
                 value_document(encoding.categories)
             except NotStorableError as error:
@@ -542,15 +549,6 @@ def check_has_values(X: Features) -> None:
         raise ValueError(
             f"{X!r} has no values, only the numbers of their bins, and linear leaves (linear_tree="
             "True) multiply values: pass the raw values"
-        )
-
-
-def check_is_dense(X: Features) -> None:
-    """Raise ValueError for sparse features: leaves that are linear in them read every value."""
-    if isinstance(X, SparseTable):
-        raise ValueError(
-            f"{X!r}: linear leaves (linear_tree=True) are not for sparse input; pass X.toarray(), "
-            "or set linear_tree=False"
         )
 
 

@@ -42,12 +42,19 @@ _REMEDIES = {
     "weights": "every row needs a weight, and 0 leaves it out",
     "raw scores": "every row needs its raw scores",
     "times": "leave out such rows",
+    "events": "leave out such rows",
     "sizes": "every query needs its number of rows",
     **{of: f"every row needs the label of its {of}" for of in ("group", "query", "stratum")},
+}
+_ARE_NUMBERS = {
+    "targets": "targets are numbers; labels are for XGBClassifierLite",
+    "events": "events are True or False, or 1 and 0",
 }
 _TIMES = (date, time, timedelta, np.datetime64, np.timedelta64)
 # Sums of weights, and of weights times gradients, stay normal numbers within these.
 _WEIGHT_RANGE = (1e-100, 1e100)
+# Far more than the least hessian of a row of weight 1, which stands for 0, and less than others.
+_NO_COVER = 1e-12
 
 
 # --- values row by row
@@ -121,8 +128,8 @@ def _as_numbers(values: np.ndarray, name: str, what: str) -> np.ndarray:
         except (TypeError, ValueError, OverflowError):
             break
     kind = "text" if isinstance(wrong, str | bytes) else type(wrong).__name__
-    hint = "; labels are for XGBClassifierLite" if what == "targets" else ""
-    raise ValueError(f"{name} holds {kind}, such as {wrong!r:.100}: {what} are numbers{hint}")
+    rule = _ARE_NUMBERS.get(what, f"{what} are numbers")
+    raise ValueError(f"{name} holds {kind}, such as {wrong!r:.100}: {rule}")
 
 
 def one_each(given: Any, name: str, what: str, n_rows: int, *, numeric: bool = False) -> np.ndarray:
@@ -217,15 +224,19 @@ def warn_of_no_split(
 ) -> None:
     """Warn if no tree has a split only because the weights of the rows, or covers, are small."""
     of_all, least = cover
+    total = float(weight.sum()) if len(weight) > 0 else float(n_rows)
+    if not has_own_cover and of_all < _NO_COVER * total:
+        warn_user(
+            "no tree has a split: the targets that are compared, such as those of a query, are all "
+            "equal, so there is nothing to learn"
+        )
+        return
     if not has_own_cover and of_all < 2 * least:
         warn_user(
             f"no tree has a split: both children need a cover of min_child_weight={least:g}, but "
             f"that of all rows is {of_all:g}; lower min_child_weight"
         )
         return
-    if len(weight) == 0:
-        return
-    total = float(weight.sum())
     if total < 2 * min_child_samples <= n_rows:
         warn_user(
             f"no tree has a split: min_child_samples={min_child_samples} counts each row by its "

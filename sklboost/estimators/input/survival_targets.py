@@ -233,7 +233,10 @@ def survival_targets(
     given = [name for name, values in pairs.items() if values is not None]
     if given not in (["event", "time"], ["lower", "upper"]):
         raise ValueError(f"survival_targets got {given}: give event and time, or lower and upper")
-    fields = {name: row_values(pairs[name], name, "times") for name in given}
+    fields = {
+        name: row_values(pairs[name], name, "events" if name == "event" else "times")
+        for name in given
+    }
     if given[0] == "event":
         fields["event"] = _flags(fields["event"], "event")
     _add_fields(fields, entry_time, strata)
@@ -402,7 +405,10 @@ def _standard(y: np.ndarray, name: str) -> np.ndarray:
     standard = {"lower": lower, "upper": upper, "entry_time": entry}
     if "stratum" in all_fields:
         standard["stratum"] = one_each(y["stratum"], f"stratum of {name}", "stratum", len(y))
-        _check_strata(standard["stratum"], name)
+        try:
+            np.unique(standard["stratum"])
+        except TypeError as error:
+            raise ValueError(f"{name}, strata: labels must have an order; {error}") from None
     return _records(standard, name)
 
 
@@ -435,14 +441,6 @@ def _event_field(y: np.ndarray, fields: list[str], name: str) -> str:
             "else call it 'event'"
         )
     return event
-
-
-def _check_strata(strata: np.ndarray, name: str) -> None:
-    """Raise ValueError for labels that have no order."""
-    try:
-        np.unique(strata)
-    except TypeError as error:
-        raise ValueError(f"{name}, strata: labels must have an order; {error}") from None
 
 
 def _check_times(lower: np.ndarray, upper: np.ndarray, entry: np.ndarray, name: str) -> None:

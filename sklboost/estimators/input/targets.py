@@ -25,6 +25,7 @@ from sklboost.data.raw_values import row_blocks
 from sklboost.estimators.input.rows import check_largest_weight, places, row_values
 from sklboost.estimators.input.user_warnings import warn_user
 from sklboost.estimators.parameters.boosters import ClassifierParameters, Parameters
+from sklboost.estimators.parameters.rules import is_default
 from sklboost.objectives.loss import Loss
 from sklboost.objectives.registry import find_distribution, make_loss
 from sklboost.objectives.start_values import weighted_mean
@@ -471,7 +472,14 @@ class LabelTargets(Targets):
         """Check an indicator of labels, shape (n_samples, n_labels)."""
         read_indicator(y, "y")
         n_labels = y.shape[1]
-        refuse_class_weights(vars(parameters), n_labels)
+        for name in ("class_weight", "scale_pos_weight", "calibrated_prior"):
+            if not is_default(parameters, name):
+                raise ValueError(
+                    f"{name}={getattr(parameters, name)!r}, but y has {n_labels} labels, and a row "
+                    "of several labels has one weight: fit a model for each label, with "
+                    "sklearn.multioutput.MultiOutputClassifier, or weight the rows with "
+                    "sample_weight"
+                )
         return cls(np.arange(n_labels), y.dtype if y.dtype.kind in "biuf" else np.dtype(np.float64))
 
     @property
@@ -644,18 +652,6 @@ def class_multipliers(
     if n_classes == 2:
         multipliers[1] *= scale_pos_weight
     return multipliers
-
-
-def refuse_class_weights(parameters: Mapping[str, Any], n_labels: int) -> None:
-    """Raise ValueError if several labels a row are to be weighted: a row has one weight only."""
-    defaults = {"class_weight": None, "scale_pos_weight": 1, "calibrated_prior": False}
-    for name, default in defaults.items():
-        if parameters[name] != default:
-            raise ValueError(
-                f"{name}={parameters[name]!r}, but y has {n_labels} labels, and a row of several "
-                "labels has one weight: fit a model for each label, with "
-                "sklearn.multioutput.MultiOutputClassifier, or weight the rows with sample_weight"
-            )
 
 
 def _from_dict(class_weight: Mapping[Hashable, float], classes: np.ndarray) -> np.ndarray:

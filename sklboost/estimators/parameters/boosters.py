@@ -96,27 +96,15 @@ def constraints_of(value: Any) -> Any:
     return (written,) if is_integer(written) else written  # (1) is no tuple to Python
 
 
-def _values(value: Any) -> list[Any]:
-    """Values of a dict or of a sequence, one per feature."""
-    if isinstance(value, Mapping):
-        return list(value.values())
-    return list(value)
+def _by_feature(holds: Callable[[Any], bool]) -> Callable[[Any], bool]:
+    """Return the test of None, and of a dict or a sequence with such a value for each feature."""
 
+    def test(value: Any) -> bool:
+        values = value.values() if isinstance(value, Mapping) else value
+        is_listed = isinstance(value, Mapping | list | tuple | np.ndarray)
+        return value is None or (is_listed and all(map(holds, values)))
 
-def _is_by_feature(value: Any) -> bool:
-    return isinstance(value, Mapping | list | tuple | np.ndarray)
-
-
-def _are_signs(value: Any) -> bool:
-    return _is_by_feature(value) and all(
-        is_finite(sign) and sign in (-1, 0, 1) for sign in _values(value)
-    )
-
-
-def _are_weights(value: Any) -> bool:
-    return _is_by_feature(value) and all(
-        is_finite(weight) and weight >= 0 for weight in _values(value)
-    )
+    return test
 
 
 def _are_groups(value: Any) -> bool:
@@ -145,12 +133,6 @@ def _read_callbacks(value: Any) -> Any:
             remedy = CALLBACKS_OF_LIGHTGBM.get(kind.__name__, "inherit from TrainingCallback")
             raise ValueError(f"callbacks has a callback of LightGBM, {callback!r}: {remedy}")
     return [as_callback(callback) for callback in value]
-
-
-def _are_callbacks(value: Any) -> bool:
-    return isinstance(value, list) and all(
-        isinstance(callback, TrainingCallback) for callback in value
-    )
 
 
 @parameters
@@ -490,6 +472,17 @@ class Parameters:
         node and at least `cat_smooth`. 0: no smoothing.
         """,
     )
+    max_ctr_complexity: int = parameter(
+        default=0,
+        rule=integer(0, 1),
+        text="""
+        Whether statistics of the target help to find splits on categories, as in CatBoost. 1: a
+        categorical feature of 30 categories or more is also searched as numbers, the mean target of
+        each category and how many rows it has, unless the means are but noise. The mean of a
+        training row leaves out the fifth of the rows that it belongs to. The splits that are found
+        are sets of categories like all others, of any size. 0: no statistics.
+        """,
+    )
     multi_strategy: str | None = parameter(
         default="one_output_per_tree",
         rule=one_of("one_output_per_tree", "multi_output_tree"),
@@ -601,7 +594,7 @@ class Parameters:
             "dict, array-like of shape (n_features,) or str",
             "None, a dict of names or numbers of features to -1, 0 or 1, or one of these for "
             "each feature, such as (1, 0, -1) or the string '(1,0,-1)'",
-            lambda value: value is None or _are_signs(value),
+            _by_feature(lambda sign: is_finite(sign) and sign in (-1, 0, 1)),
             constraints_of,
         ),
         text="""
@@ -636,7 +629,7 @@ class Parameters:
             "dict or array-like of shape (n_features,)",
             "None, a dict of names or numbers of features to a finite number >= 0, or one for "
             "each feature",
-            lambda value: value is None or _are_weights(value),
+            _by_feature(lambda weight: is_finite(weight) and weight >= 0),
         ),
         text="""
         Weights of the features in the draws of `colsample_bytree`, `colsample_bylevel` and
@@ -717,7 +710,10 @@ class Parameters:
             "None or a list of objects (no functions, no classes) that inherit from "
             "sklboost.TrainingCallback, or have the four methods of XGBoost's callbacks: "
             "before_training, before_iteration, after_iteration, after_training",
-            lambda value: value is None or _are_callbacks(value),
+            lambda value: (
+                value is None
+                or (isinstance(value, list) and all(isinstance(v, TrainingCallback) for v in value))
+            ),
             _read_callbacks,
         ),
         text="""

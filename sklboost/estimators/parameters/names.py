@@ -334,12 +334,15 @@ def _remedy(name: str, known: list[str], cls: Any) -> str:
     """Name the nearest of the arguments of a method and the parameters of its class."""
     others = {other: own for other, own in OTHER_ARGUMENTS.items() if own in known}
     arguments = {**dict(zip(known, known, strict=True)), **others}
-    near = _nearest(name, {**_spellings(_arguments(cls.__init__)), **arguments})
-    if near is None:
-        return ""
+    spellings = {**_spellings(_arguments(cls.__init__)), **arguments}
+    near = _nearest(name, spellings)
     if near in known:
         return f"; did you mean {near!r}?"
-    return f": {near!r} is a parameter of the estimator, {cls.__name__}({near}=...)"
+    listed = f"the arguments are {', '.join(known)}"
+    if near is None:
+        return f": {listed}"
+    own = f": {near!r} is a parameter of the estimator, {cls.__name__}({near}=...)"
+    return own if name in spellings else f"{own}; {listed}"
 
 
 def _spellings(known: Collection[str]) -> dict[str, str]:

@@ -228,19 +228,18 @@ class FittedModel(TrainedModel):
         add_scores(self.model, X, self.trees(iteration_range), raw_score, self.n_jobs)
         return raw_score
 
-    def predictions(self, raw_score: np.ndarray) -> np.ndarray:
-        """Predictions of a regressor, probabilities of the classes of a classifier."""
-        link = self.targets.link(self.loss)
-        # a user's function is called once, with all rows
-        is_ours = getattr(link, "__module__", "").startswith("sklboost.")
-        if raw_score.shape[1] < 2 * _CHANGED_PER_THREAD or not is_ours:
-            return link(raw_score)
-        return self.change(raw_score, link)
+    def predictions(
+        self, raw_score: np.ndarray, into: Callable[[np.ndarray], np.ndarray] | None = None
+    ) -> np.ndarray:
+        """Return ``into(raw_score)``, which has an entry for each row; each thread has a share.
 
-    def change(self, raw_score: np.ndarray, into: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
-        """Return ``into(raw_score)``, which has an entry for each row; each thread has a share."""
+        None: predictions of a regressor, probabilities of the classes of a classifier.
+        """
+        into = self.targets.link(self.loss) if into is None else into
         n_samples = raw_score.shape[1]
-        if n_samples < 2 * _CHANGED_PER_THREAD:
+        # a user's function is called once, with all rows
+        is_ours = getattr(into, "__module__", "").startswith("sklboost.")
+        if n_samples < 2 * _CHANGED_PER_THREAD or not is_ours:
             return into(raw_score)
         of_one = into(raw_score[:, :1])
         n_threads = n_threads_for(self.n_jobs, n_samples, _CHANGED_PER_THREAD)

@@ -227,11 +227,7 @@ def encode_trees(trees: Trees) -> dict[str, Any]:
         },
     }
     if len(trees.bits.starts) > 0:
-        listed, codes = all_listed_categories(trees.bits)
-        document["categories"] = {
-            "n_codes": narrow_integers(listed[is_split]),
-            "codes": narrow_integers(codes),
-        }
+        document["categories"] = _encode_sets(trees.bits, is_split)
     if trees.outputs.shape[1] > 0:
         outputs = np.asarray(trees.outputs)
         document["outputs"] = {
@@ -275,9 +271,7 @@ def decode_trees(document: dict[str, Any]) -> Trees:
     runs = records(len(document["settings"]["n_trees"]), PARAMS_DTYPE)
     for name in PARAMS_DTYPE.names or ():
         runs[name] = document["settings"][name]
-    listed, codes = np.zeros(len(nodes), dtype=np.int64), np.empty(0, dtype=np.int64)
-    if (categories := document.get("categories")) is not None:
-        listed[is_split], codes = categories["n_codes"], categories["codes"].astype(np.int64)
+    categories = document.get("categories")
     has_sets = categories is not None or bool(np.isnan(document["threshold"]).any())
     unpruned = document.get("unpruned")
     return Trees(
@@ -286,9 +280,43 @@ def decode_trees(document: dict[str, Any]) -> Trees:
         n_pruned=document["n_pruned"].astype(np.int64),
         params=np.repeat(runs, document["settings"]["n_trees"]).view(np.recarray),
         outputs=outputs,
-        bits=bits_of_categories(listed, codes, has_sets),
+        bits=_decode_sets(categories, is_split, has_sets),
         linear=_decode_linear(document.get("linear")),
         unpruned=None if unpruned is None else decode_trees(unpruned),
+    )
+
+
+# Sets of so many categories a word take less room as words.
+_MANY_OF_WORD = 32
+
+
+def _encode_sets(bits: CategoryBits, is_split: np.ndarray) -> dict[str, np.ndarray]:
+    """Return the sets of categories of splits: lists of codes, or the words if that is shorter."""
+    listed, codes = all_listed_categories(bits)
+    if len(codes) <= _MANY_OF_WORD * len(bits.words):
+        return {"n_codes": narrow_integers(listed[is_split]), "codes": narrow_integers(codes)}
+    return {
+        "n_words": narrow_integers(np.diff(bits.starts)[is_split]),
+        "places": narrow_integers(bits.numbers),
+        "halves": bits.words.astype("<u8").view("<u4").astype(np.uint32),  # the low one first
+    }
+
+
+def _decode_sets(
+    sets: dict[str, np.ndarray] | None, is_split: np.ndarray, has_sets: bool
+) -> CategoryBits:
+    sizes = np.zeros(len(is_split), dtype=np.int64)
+    if sets is None or "codes" in sets:
+        codes = np.empty(0, dtype=np.int64)
+        if sets is not None:
+            sizes[is_split], codes = sets["n_codes"], sets["codes"].astype(np.int64)
+        return bits_of_categories(sizes, codes, has_sets)
+    sizes[is_split] = sets["n_words"]
+    return CategoryBits(
+        np.append(0, np.cumsum(sizes)),
+        sets["places"].astype(np.uint16),
+        sets["halves"].astype("<u4").view("<u8").astype(np.uint64),
+        (1,),
     )
 
 
