@@ -303,6 +303,7 @@ def test_symmetric_trees_are_compared_where_there_can_be_any():
         chosen(max_leaves=8),
         chosen(interaction_constraints=[[0, 1]]),
         chosen(text),
+        chosen(np.tile(X_all, 21)),  # 210 features
     ):
         assert "grow_policy" not in none
 

@@ -132,6 +132,9 @@ _OF_PAIRS = tuple(
 # Of 1,000 rows the means of categories can look better in trials than they are: 4 % lost on one of
 # two draws of the benchmark `access`, where 3,000 gained 2 %.
 _ROWS_FOR_MEANS = 2_000
+# The search of a symmetric tree has the histograms of all nodes of a depth: at depth 8, a quarter
+# of a megabyte for each feature. Of more features they do not fit into caches.
+_MOST_SYMMETRIC = 200
 _CATEGORIES = Choice("auto", "text and bools are categories, and text of dates times")
 _SEED = Choice(0, "the same data give the same model")
 _FOREST = Plan(
@@ -168,11 +171,7 @@ def plan_for(task: FitTask) -> Plan:
         Stage("min_child_weight", covers, "leaves of little cover may follow single rows"),
         Stage("colsample_bylevel", (0.9, 0.4), "fewer features may make trees more different"),
     ]
-    try:
-        check_symmetric(task.with_settings({"grow_policy": "symmetric"}))
-    except ValueError:  # for such data there are none
-        pass
-    else:
+    if _can_be_symmetric(task):
         policies, why = ("depthwise", "symmetric"), "splits that nodes share follow fewer rows"
         stages.append(Stage("grow_policy", policies, why, ("max_leaves",), depth=6))
     n_categories = [encoding.n_categories for encoding in task.features.encodings or ()]
@@ -186,6 +185,17 @@ def plan_for(task: FitTask) -> Plan:
         why = "neighbours in random orders may tell more than pairs in the present one"
         stages.insert(0, Stage("objective", losses, why, _OF_PAIRS))
     return Plan(start, stages)
+
+
+def _can_be_symmetric(task: FitTask) -> bool:
+    """Whether symmetric trees can be grown of such data, and in time and memory like others."""
+    if task.features.n_features > _MOST_SYMMETRIC:
+        return False
+    try:
+        check_symmetric(task.with_settings({"grow_policy": "symmetric"}))
+    except ValueError:
+        return False
+    return True
 
 
 # --- trials
