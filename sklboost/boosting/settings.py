@@ -52,12 +52,12 @@ class BoostingTask(NamedTuple):
     matrix: TrainingBins
     cuts: BinCuts  # how the values became bins
     # float64, shape (n_targets, n_samples): one target may be float32, and numbers of classes
-    # uint8, if the loss is a built-in one
-    y: np.ndarray
-    weight: np.ndarray  # float64, shape (n_samples,) or (0,): positive; empty: all 1
+    # uint8, if the loss is a built-in one. As the weights, it may be a RemoteColumn.
+    y: Any
+    weight: Any  # float64, shape (n_samples,) or (0,): positive; empty: all 1
     # float64, shape (n_samples,) or (0,): the same without the weights of classes: how many rows
     # each counts as
-    sample_weight: np.ndarray
+    sample_weight: Any
     # float64, shape (n_outputs, n_samples): before the first round. Modified by each round.
     raw_score: np.ndarray
     base_score: np.ndarray  # float64, shape (n_outputs,): of the model before its first tree

@@ -230,8 +230,8 @@ class Training:
     def training_loss(self) -> float:
         """Compute the mean loss of the training rows."""
         task = self._task
-        y = task.y.astype(np.float64, copy=False)
-        return task.loss.value(y, self.grower.raw_score(), task.weight)
+        y = np.atleast_2d(np.asarray(task.y, dtype=np.float64))
+        return task.loss.value(y, self.grower.raw_score(), np.asarray(task.weight))
 
     def snapshot(self) -> Any:
         """Make a fitted estimator as if training had ended after the last finished round."""

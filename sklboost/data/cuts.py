@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -150,19 +150,26 @@ def merge_values(values, mass, total, n_bins, lower, upper):
     return bin_ + 1
 
 
-def exact_weights(weight: np.ndarray) -> np.ndarray:
+def exact_weights(weight: Any) -> Any:
     """Round weights, not all 0, so that any of them add up to the same bits in any order.
 
     They become multiples of a power of two of which all together are less than 2^53. Positive ones
-    stay positive.
+    stay positive. Return an array, or a column of a column.
     """
     if len(weight) == 0:
         return weight
-    exact, most = np.empty(len(weight)), float(weight.max()) * len(weight)
+
+    def rounded(some: Any) -> Any:
+        return np.maximum(np.rint(some / step), some > 0.0) * step
+
+    is_here = isinstance(weight, np.ndarray)
+    exact: Any = np.empty(len(weight)) if is_here else weight
+    most = float(weight.max()) * len(weight)
     for _ in range(2):  # a sum of floats depends on the order; of rounded ones it does not
         step = math.ldexp(1.0, math.frexp(most)[1] - 52)
-        for rows in row_blocks(len(weight)):
-            exact[rows] = np.maximum(np.rint(weight[rows] / step), weight[rows] > 0.0) * step
+        for rows in row_blocks(len(weight)) if is_here else ():
+            exact[rows] = rounded(weight[rows])
+        exact = exact if is_here else rounded(weight)
         most = float(exact.sum())
     return exact
 

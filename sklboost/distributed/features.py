@@ -5,7 +5,7 @@ done where the partitions are; a sample of the values and counts come to the cli
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -22,10 +22,13 @@ from sklboost.data.cuts import (
 )
 from sklboost.data.features import RemoteFeatures
 from sklboost.data.row_hashes import hash_totals
+from sklboost.distributed.columns import ClusterColumn
 from sklboost.distributed.partitions import (
     Encoded,
     Encoder,
     Partitions,
+    Segment,
+    divide_twice,
     scored,
     totals_of,
     values_of,
@@ -84,9 +87,9 @@ class ClusterFeatures(RemoteFeatures):
         of_each = zip(self.divide(self._rows), self.partitions.starts, strict=False)
         return [(rows - start).astype(np.int32) for rows, start in of_each]
 
-    def divide(self, rows: np.ndarray) -> list[np.ndarray]:
-        """Divide an array, which has an entry for each chosen row, into one for each partition."""
-        return np.split(rows, self.bounds[1:-1])
+    def divide(self, rows: Any) -> list[Any]:
+        """Divide an array or column of the chosen rows into one for each partition."""
+        return self.partitions.divide(rows, self.bounds)
 
     def results(
         self, function: Callable[..., Any], *by_partition: Sequence[Any], **shared: Any
@@ -126,24 +129,25 @@ class ClusterBins:
 
     `cuts` and `has_missing` (int64: 1 where a feature has missing values) are found at once, and
     `is_constant`, whether all rows have the same bin; the bins of the rows are made by
-    :meth:`place`. `weight` is positive, float64, of shape (n_samples,) or (0,); `n_jobs` is for the
-    work here.
+    :meth:`place`. `weight` is positive, float64, of shape (n_samples,) or (0,), or a column on the
+    cluster; `n_jobs` is for the work here.
     """
 
-    def __init__(
-        self, X: ClusterFeatures, weight: np.ndarray, max_bin: int, n_jobs: int | None = None
-    ):
+    def __init__(self, X: ClusterFeatures, weight: Any, max_bin: int, n_jobs: int | None = None):
         self._X = X
         self.cuts, self.has_missing, self.is_constant = _find_cuts(X, weight, max_bin, n_jobs)
         n_cells = np.diff(self.cuts.starts) + 1 + self.has_missing
         self.dtype = np.dtype(np.uint8 if n_cells.max() <= 256 else np.uint16)
         self.n_samples = len(X)
 
-    def place(self, workers: Sequence[str]) -> dict[str, tuple[Any, ...]]:
+    def place(
+        self, workers: Sequence[str], columns: Sequence[ClusterColumn] = ()
+    ) -> dict[str, tuple[Any, ...]]:
         """Bin all partitions, and divide the blocks of rows among workers, given by address.
 
         Return ``(blocks, *pieces)`` for each worker that gets rows: the numbers of its blocks,
-        increasing, int64, and for :func:`assemble` Futures of bins and which rows of them.
+        increasing, int64, and for :func:`assemble` Futures of bins and the `columns`, and which
+        rows of them.
 
         The bins stay on the cluster only as long as the result does. After workers were lost it can
         be called again: Dask makes again what was lost with them.
@@ -152,10 +156,12 @@ class ClusterBins:
         futures = partitions.settled(
             bin_partition, encoder=X.encoder, cuts=self.cuts, has_missing=self.has_missing
         )
+        parts = [*zip(futures, *(column.futures() for column in columns), strict=True)]
         holders = partitions.client.who_has(futures)
         known = set(workers)
         where = [[w for w in holders.get(future.key, ()) if w in known] for future in futures]
-        segments = _segments(X.bounds)
+        first_rows = np.append(np.arange(0, len(X), BLOCK_ROWS), len(X))
+        segments = divide_twice(first_rows, X.bounds)
         owners = assign_blocks(segments, where, workers)
         blocks: dict[str, list[int]] = {}
         for block, owner in enumerate(owners):
@@ -177,16 +183,16 @@ class ClusterBins:
             local = X.local_rows[partition]
             if not isinstance(local, slice):
                 rows = local[rows]
-            future = futures[partition]
+            arrays: Any = parts[partition]
             if owner not in where[partition]:  # only these rows are to travel
-                future, rows = partitions.client.submit(take_rows, future, rows), slice(None)
-            pieces[owner].append((future, rows))
+                arrays, rows = partitions.client.submit(take_rows, arrays, rows), slice(None)
+            pieces[owner].append((arrays, rows))
         return {owner: (np.array(blocks[owner]), *pieces[owner]) for owner in blocks}
 
 
 @np.errstate(all="ignore")
 def _find_cuts(
-    X: ClusterFeatures, weight: np.ndarray, max_bin: int, n_jobs: int | None
+    X: ClusterFeatures, weight: Any, max_bin: int, n_jobs: int | None
 ) -> tuple[BinCuts, np.ndarray, np.ndarray]:
     """Return what `find_cuts` finds of the same rows in one place, in one pass or two.
 
@@ -198,7 +204,10 @@ def _find_cuts(
     missing, samples = zip(*X.results(survey_partition, sampled), strict=True)
     has_missing, sample = np.max(missing, axis=0), np.concatenate(samples, axis=1)
     weight = exact_weights(weight)
-    sample_weight = weight[rows] if len(weight) else weight
+    if isinstance(weight, ClusterColumn):
+        sample_weight = np.concatenate(weight.each(np.take, sampled))
+    else:
+        sample_weight = weight[rows] if len(weight) else weight
     in_sample = every = whole_columns(sample, sample_weight)
 
     def whole(few: list[int]) -> StoredValues:
@@ -223,29 +232,11 @@ def _find_cuts(
     return cuts, has_missing, is_constant
 
 
-def _distinct_values(X: ClusterFeatures, weight: np.ndarray, features: list[int]) -> StoredValues:
+def _distinct_values(X: ClusterFeatures, weight: Any, features: list[int]) -> StoredValues:
     """Return the distinct values of some features in all rows, and their weights."""
     weights: Sequence[Any] = X.divide(weight) if len(weight) else [None] * (len(X.bounds) - 1)
     found = X.results(distinct_values_of, weights, features=features) if features else []
     return join_distinct(X.shape[1], features, [*zip(*found, strict=True)])
-
-
-class Segment(NamedTuple):
-    """Rows that are of one block and of one partition: places ``[start, stop)`` of chosen rows."""
-
-    block: int
-    partition: int
-    start: int
-    stop: int
-
-
-def _segments(bounds: np.ndarray) -> list[Segment]:
-    """Return the rows between any two neighbouring bounds of partitions or blocks, in order."""
-    n_samples = int(bounds[-1])
-    edges = np.union1d(bounds, np.append(np.arange(0, n_samples, BLOCK_ROWS), n_samples))
-    partitions = np.searchsorted(bounds, edges[:-1], side="right") - 1
-    parts = zip(edges[:-1] // BLOCK_ROWS, partitions, edges[:-1], edges[1:], strict=True)
-    return [Segment(*map(int, part)) for part in parts]
 
 
 # A worker may have so much more than its equal share of the blocks, where it has them already.
@@ -322,14 +313,15 @@ def bin_partition(
         return apply_cuts(team, X, cuts, has_missing, by_columns=False).rows
 
 
-def take_rows(bins: np.ndarray, rows: slice | np.ndarray) -> np.ndarray:
-    """Return a copy of some rows."""
-    return np.array(bins[rows])
+def take_rows(arrays: tuple[np.ndarray, ...], rows: slice | np.ndarray) -> tuple[np.ndarray, ...]:
+    """Return copies of some rows of arrays."""
+    return tuple(np.array(values[rows]) for values in arrays)
 
 
-def assemble(*pieces: tuple[np.ndarray, slice | np.ndarray]) -> np.ndarray:
-    """Return the bins of the blocks of a worker, (n_rows, n_features), in C order.
+def assemble(*pieces: tuple[tuple[np.ndarray, ...], slice | np.ndarray]) -> list[np.ndarray]:
+    """Return the bins of the blocks of a worker, (n_rows, n_features), in C order, and columns.
 
-    The pieces are bins, and which rows of them, as :meth:`ClusterBins.place` returns them.
+    The pieces are arrays, and which rows of them, as :meth:`ClusterBins.place` returns them.
     """
-    return np.concatenate([bins[rows] for bins, rows in pieces])
+    each = zip(*[[values[rows] for values in arrays] for arrays, rows in pieces], strict=True)
+    return [np.concatenate(of_all) for of_all in each]

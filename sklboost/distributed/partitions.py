@@ -74,16 +74,23 @@ def open_collection(X: Any) -> "tuple[Partitions, list[Facts]]":
     client = current_client()
     if kind == "Array" and X.numblocks[1] > 1:
         X = X.rechunk({1: -1})
+    futures = computed(client, X, "X")
+    facts = Partitions(client, futures).results(look_at)
+    return Partitions(client, futures, [fact.n_rows for fact in facts]), facts
+
+
+def computed(client: Any, collection: Any, name: str) -> "list[Future[Any]]":
+    """Let the workers compute a collection and keep it; return its partitions, in order."""
     # of files that Dask reads together there are fewer than X.npartitions
-    futures = futures_of(client.persist(X))
+    futures = futures_of(client.persist(collection))
     futures.sort(key=lambda future: future.key[1])  # keys are (name, number of the partition, ...)
-    names = {future.key[0] for future in futures}
-    if len(names) != 1 or [future.key[1] for future in futures] != list(range(len(futures))):
-        raise RuntimeError(f"Dask does not say in which order the parts of X are: {sorted(names)}")
-    wait_for(client, futures)
-    partitions = Partitions(client, futures, np.zeros(len(futures), dtype=np.int64))
-    facts = partitions.results(look_at)
-    return Partitions(client, futures, np.array([fact.n_rows for fact in facts])), facts
+    keys = {future.key[0] for future in futures}
+    if len(keys) != 1 or [future.key[1] for future in futures] != list(range(len(futures))):
+        raise RuntimeError(
+            f"Dask does not say in which order the parts of {name} are: {sorted(keys)}"
+        )
+    wait_for(client, futures, name)
+    return futures
 
 
 def current_client() -> Any:
@@ -109,18 +116,31 @@ def current_client() -> Any:
 class Partitions:
     """The partitions of a collection, in order.
 
-    Each is the Future of a frame, an array or a sparse matrix; `lengths` are their numbers of rows.
+    Each is the Future of a frame, an array or a sparse matrix; `lengths` are their numbers of rows,
+    (): not known yet. `name` is what they are of, for errors.
     """
 
-    def __init__(self, client: Any, futures: Sequence["Future[Any]"], lengths: Any):
+    def __init__(
+        self, client: Any, futures: Sequence["Future[Any]"], lengths: Any = (), name: str = "X"
+    ):
         self.client = client
         self.futures = futures
+        self.name = name
         self.starts = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
 
     @property
     def n_rows(self) -> int:
         """Number of rows of all partitions."""
         return int(self.starts[-1])
+
+    def divide(self, values: Any, bounds: np.ndarray | None = None) -> list[Any]:
+        """Divide an array of the rows into one for each partition; of a column these are known.
+
+        `bounds` are the entries before each partition, if the array has others than all rows.
+        """
+        if isinstance(values, np.ndarray):
+            return np.split(values, (self.starts if bounds is None else bounds)[1:-1])
+        return list(values.futures())
 
     def join(self, partition: Any, n_rows: int) -> "Partitions":
         """Return these partitions and behind them another one, which is not on the cluster yet."""
@@ -142,7 +162,7 @@ class Partitions:
                 return self.client.gather(self.settled(function, *by_partition, **shared))
             except (FutureCancelledError, FuturesCancelledError):
                 continue
-        raise _lost()
+        raise _lost(self.name)
 
     def settled(
         self, function: Callable[..., Any], *by_partition: Sequence[Any], **shared: Any
@@ -160,11 +180,11 @@ class Partitions:
             sent = [self._sent(list(several)) for several in by_partition]
             futures = self.client.map(call, self.futures, every, *sent, key=function.__name__)
             try:
-                wait_for(self.client, futures)
+                wait_for(self.client, futures, self.name)
                 return futures
             except FuturesCancelledError:  # what was sent to a worker is lost with it
                 continue
-        raise _lost()
+        raise _lost(self.name)
 
     def _common(self, name: str, thing: Any) -> "Future[Any]":
         """Let a worker have what many tasks read; it is made again if the worker is lost.
@@ -179,7 +199,7 @@ class Partitions:
 
     def _sent(self, arguments: list[Any]) -> list[Any]:
         """Send arrays to the workers: a graph is no place for them."""
-        if not any(isinstance(each, np.ndarray) for each in arguments):
+        if not any(isinstance(each, np.ndarray) and each.size > 0 for each in arguments):
             return arguments
         for _ in range(_MOST_TRIALS):
             try:
@@ -189,10 +209,10 @@ class Partitions:
                     raise LostSchedulerError(f"lost the scheduler of {self.client!r}") from error
             else:
                 return sent
-        raise _lost()
+        raise _lost(self.name)
 
 
-def wait_for(client: Any, futures: Sequence["Future[Any]"]) -> None:
+def wait_for(client: Any, futures: Sequence["Future[Any]"], name: str) -> None:
     """Wait for tasks, one for each partition; raise the first error, and say where it was.
 
     RuntimeError if there are no workers that could do them, for most of a minute;
@@ -215,16 +235,35 @@ def wait_for(client: Any, futures: Sequence["Future[Any]"]) -> None:
     for number, future in enumerate(futures):
         if future.status == "error":
             fault = future.exception()
-            fault.add_note(f"This was partition {number} of X, counted from 0.")
+            fault.add_note(f"This was partition {number} of {name}, counted from 0.")
             raise fault.with_traceback(future.traceback())
 
 
-def _lost() -> RuntimeError:
+def _lost(name: str) -> RuntimeError:
     return RuntimeError(
-        "partitions of X, or what was computed of them, were lost with their workers again and "
-        "again: what client.scatter has sent to a worker is lost with it; read X from files, or "
-        "keep the workers alive"
+        f"partitions of {name}, or what was computed of them, were lost with their workers again "
+        f"and again: what client.scatter has sent to a worker is lost with it; read {name} from "
+        "files, or keep the workers alive"
     )
+
+
+class Segment(NamedTuple):
+    """Rows that are of one block and of one partition: places ``[start, stop)`` of chosen rows."""
+
+    block: int
+    partition: int
+    start: int
+    stop: int
+
+
+def divide_twice(blocks: np.ndarray, partitions: np.ndarray) -> list[Segment]:
+    """Return the rows between any two neighbouring bounds of either kind, in order.
+
+    `blocks` and `partitions` are the numbers of rows before each, and of all.
+    """
+    edges = np.union1d(blocks, partitions)
+    numbers = (np.searchsorted(of, edges[:-1], side="right") - 1 for of in (blocks, partitions))
+    return [Segment(*map(int, part)) for part in zip(*numbers, edges[:-1], edges[1:], strict=True)]
 
 
 # --- on a worker: tasks ---------------------------------------------------------------------------

@@ -1,6 +1,7 @@
 """The rounds of a training on a cluster: as the client has them, and on each of its workers.
 
-The client keeps the targets, weights and raw scores of all rows, and every tree that is finished.
+The client keeps every tree that is finished, and targets, weights and raw scores of all rows unless
+these are columns on the cluster, or the same for all.
 Each worker (a machine, as the kernels say) bins some blocks of 4,096 rows and grows the same trees
 as all others, which exchange sums of their rows (:mod:`~sklboost.distributed.exchange`). If workers
 are lost, the client starts those that are left with the trees so far.
@@ -21,6 +22,7 @@ from sklboost.data.binned_matrix import BinnedMatrix, Binning
 from sklboost.data.binning import lay_out_cells
 from sklboost.data.features import fill_columns
 from sklboost.data.raw_values import read_only
+from sklboost.distributed.columns import ClusterColumn
 from sklboost.distributed.exchange import Exchange
 from sklboost.distributed.features import ClusterBins, assemble
 from sklboost.distributed.messages import Peers
@@ -40,13 +42,13 @@ _MOST_LOSSES = 5
 
 
 def bin_on_cluster(
-    X: Any, weight: np.ndarray, max_bin: int, n_jobs: int | None
+    X: Any, weight: Any, max_bin: int, n_jobs: int | None
 ) -> tuple[TrainingBins, BinCuts, MakeGrower, np.ndarray]:
     """Choose the bins of features on a cluster; return the fields of the fit's ``Bins``.
 
     The bins of the matrix are all 0 and take no memory: the bins of the rows are made on the
-    cluster. `weight` is float64, of shape (n_samples,) or (0,); `n_jobs` is for the work on the
-    client.
+    cluster. `weight` is float64, of shape (n_samples,) or (0,), or a column there; `n_jobs` is for
+    the work on the client.
     """
     bins = ClusterBins(X, weight, max_bin, n_jobs)
     no_bins: Any = np.broadcast_to(bins.dtype.type(0), X.shape)
@@ -76,7 +78,7 @@ class ClusterRounds:
     ):
         self.team = team
         self._group, self._bins = group, bins
-        self._task = task._replace(y=np.atleast_2d(task.y))
+        self._task = task
         # as many rounds as a call may do: workers have less to do than one machine alone
         calls = plan_calls(task, (limits[1], limits[1]), 1)
         self.n_at_once = calls.n_at_once
@@ -155,9 +157,10 @@ class ClusterRounds:
     def _start(self) -> None:
         """Divide the rows among the workers that there are, and start the rounds of each."""
         task, workers = self._task, self._group.workers()
-        n_samples = task.y.shape[1]
+        n_samples = self._bins.n_samples
         every = (task.y, task.weight, task.sample_weight, task.raw_score)
-        placed = self._bins.place(list(workers))
+        columns = [values for values in every if isinstance(values, ClusterColumn)]
+        placed = self._bins.place(list(workers), columns)
         names = ("loss", "params", "rules", "seed", "sampling_seed", "keep_pruned")
         work = Work(
             settings={name: getattr(task, name) for name in names},
@@ -172,7 +175,10 @@ class ClusterRounds:
         pickled_work = np.frombuffer(cloudpickle.dumps(work), dtype=np.uint8)
         arguments = {}
         for worker, (blocks, *pieces) in placed.items():
-            arrays = tuple(values_of_blocks(values, blocks) for values in every)
+            arrays = tuple(
+                None if isinstance(values, ClusterColumn) else values_of_blocks(values, blocks)
+                for values in every
+            )
             arguments[worker] = (pickled_work, workers[worker], arrays, blocks, *pieces)
         self._group.start(WorkerRounds, arguments)
         self.n_threads = sum(workers[worker] for worker in placed)
@@ -220,8 +226,8 @@ class WorkerRounds:
     """The rounds on one worker; each method is called on all workers at the same time.
 
     `pickled_work` is a pickled :class:`Work`; `arrays` are y, weight, sample_weight and raw_score
-    of the rows, as in ``BoostingTask``; each may be of one row, for all. Blocks and pieces are as
-    :meth:`ClusterBins.place` returns them.
+    of the rows, as in ``BoostingTask``; each may be of one row, for all, or None: a column, which
+    the pieces have. These and the blocks are as :meth:`ClusterBins.place` returns them.
     """
 
     def __init__(
@@ -229,13 +235,15 @@ class WorkerRounds:
         peers: Peers,
         pickled_work: np.ndarray,
         n_threads: int,
-        arrays: tuple[np.ndarray, ...],
+        arrays: tuple[np.ndarray | None, ...],
         blocks: np.ndarray,
         *pieces: Any,
     ):
         work: Work = pickle.loads(pickled_work.data)
-        bins = assemble(*pieces)
-        y, weight, sample_weight, raw_score = (spread(values, len(bins)) for values in arrays)
+        bins, *placed = assemble(*pieces)
+        y, weight, sample_weight, raw_score = (
+            placed.pop(0) if values is None else spread(values, len(bins)) for values in arrays
+        )
         cuts, n_outputs = work.binning.cuts, len(raw_score)
         self._peers, self._raw_score = peers, raw_score
         with ThreadTeam(n_threads) as team:
@@ -250,7 +258,7 @@ class WorkerRounds:
                 X=bins,
                 matrix=matrix,
                 cuts=cuts,
-                y=y,
+                y=np.atleast_2d(y),
                 weight=weight,
                 sample_weight=sample_weight,
                 raw_score=raw_score,

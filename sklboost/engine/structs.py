@@ -6,7 +6,8 @@ Groups of arrays are NamedTuples; the state of single items is NumPy records, ma
 
 import ctypes
 import math
-from typing import NamedTuple, get_type_hints
+from abc import ABC, abstractmethod
+from typing import Any, NamedTuple, get_type_hints
 
 import numpy as np
 
@@ -24,6 +25,33 @@ def records(shape: int | tuple[int, ...], dtype: np.dtype) -> np.recarray:
         One of the record types of this package.
     """
     return np.empty(shape, dtype=dtype).view(np.recarray)
+
+
+class RemoteColumn(ABC):
+    """A number for each of many rows that are elsewhere, on a cluster; NumPy knows it as an array.
+
+    Of shape (n_rows,). Elementwise functions of columns and single numbers make another column,
+    and its smallest and largest value and its sums are found where it is. All else that NumPy does
+    brings the values here, and so does a part of it, ``column[rows]``.
+
+    A sum of floats depends on how the rows are divided, unless all are multiples of a number that
+    is large enough for the sum to be exact.
+    """
+
+    @abstractmethod
+    def __len__(self) -> int: ...
+
+    @abstractmethod
+    def astype(self, dtype: Any) -> "RemoteColumn":
+        """Return the numbers in another type."""
+
+    @abstractmethod
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray: ...
+
+    @abstractmethod
+    def __array_ufunc__(
+        self, function: np.ufunc, method: str, *inputs: Any, **settings: Any
+    ) -> Any: ...
 
 
 def aligned_zeros(shape: tuple[int, ...], dtype: type | np.dtype = np.int64) -> np.ndarray:

@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import expit
 
+from sklboost.engine.structs import RemoteColumn
+
 IDENTITY, LOG, LOG_ODDS, SOFTMAX = "identity", "log", "logit", "softmax"
 LINKS = (IDENTITY, LOG, LOG_ODDS, SOFTMAX)
 
@@ -91,12 +93,13 @@ def check_base_score(prediction: float, objective: str, domain: Domain) -> None:
 # --- targets of losses
 
 
-def check_domain(y: np.ndarray, domain: Domain, name: str, objective: str) -> None:
+def check_domain(y: Any, domain: Domain, name: str, objective: str) -> None:
     """Raise ValueError for the first target outside of the domain of a loss; `name` is y's."""
     remedy = "choose another objective, or transform the targets"
     why = f"objective={objective!r} needs targets {domain.words}; {remedy}"
-    for first in range(0, len(y), _CHECKED_AT_ONCE):
-        some = y[first : first + _CHECKED_AT_ONCE]
+    n_at_once = len(y) if isinstance(y, RemoteColumn) else _CHECKED_AT_ONCE
+    for first in range(0, len(y), n_at_once):
+        some = y[first : first + n_at_once]
         # the extremes tell most: looking at each value takes ten times as long
         if not (domain.has(some.min()) and domain.has(some.max())):
             refuse_first(domain.lacks(some), some, name, why, first)

@@ -1,20 +1,23 @@
 """Start values: means and quantiles of targets, and the constant of least loss.
 
-Sums do not depend on the order of the rows, nor on how threads divide them.
+Sums do not depend on the order of the rows, nor on how threads and machines divide them. Means are
+found where the rows are; quantiles, and constants without a formula, of rows that are brought here.
 """
 
 import math
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sklboost.engine.sorting import order_floats
+from sklboost.engine.structs import RemoteColumn
 
 if TYPE_CHECKING:
     from sklboost.objectives.loss import Loss
 
-Change = Callable[[np.ndarray], np.ndarray]
+Column = Any  # an array, or a RemoteColumn
+Change = Callable[[Any], Any]
 
 # Values that are added up at a time: what is computed on the way takes little memory.
 _SUMMED_AT_ONCE = 2**16
@@ -30,9 +33,7 @@ _ROUNDING = 1e-15
 # --- means and quantiles
 
 
-def exact_sum(
-    values: np.ndarray, weight: np.ndarray = NO_WEIGHT, change: Change = np.asarray
-) -> float:
+def exact_sum(values: Column, weight: Column = NO_WEIGHT, change: Change | None = None) -> float:
     """Add float64 values so that their order does not matter, as whole numbers of a fine step.
 
     If there are weights, values times weights; `change` is applied to the values before. The step
@@ -42,10 +43,12 @@ def exact_sum(
     if len(values) == 0:
         return 0.0
 
-    def blocks() -> Iterator[np.ndarray]:
-        for first in range(0, len(values), _SUMMED_AT_ONCE):
-            rows = slice(first, first + _SUMMED_AT_ONCE)
-            some = change(values[rows])
+    n_at_once = len(values) if isinstance(values, RemoteColumn) else _SUMMED_AT_ONCE
+
+    def blocks() -> Iterator[Any]:
+        for first in range(0, len(values), n_at_once):
+            rows = slice(first, first + n_at_once)
+            some = values[rows] if change is None else change(values[rows])
             yield some * weight[rows] if len(weight) else some
 
     # NumPy's maximum, of which NaN is one
@@ -64,7 +67,7 @@ def exact_sum(
     return float(np.ldexp(float(total), -shift))
 
 
-def weighted_mean(values: np.ndarray, weight: np.ndarray, change: Change = np.asarray) -> float:
+def weighted_mean(values: Column, weight: Column, change: Change | None = None) -> float:
     """Return the mean, the same for every order of the rows; weights of shape (0,) are all 1.
 
     `change` is applied to the values before.
@@ -85,16 +88,18 @@ def mean_over_targets(values: np.ndarray, y: np.ndarray, weight: np.ndarray) -> 
     return weighted_mean(values[is_known], weights[is_known])
 
 
-def known_means(y: np.ndarray, weight: np.ndarray, change: Change = np.asarray) -> np.ndarray:
+def known_means(y: Column, weight: Column, change: Change | None = None) -> np.ndarray:
     """Return the mean of the known values of each target, changed before; shape (n_targets,)."""
     means = []
-    for target in np.atleast_2d(y):
-        values, weights = target, weight
-        if np.isnan(target.min(initial=np.inf)):
+    for target in y if y.ndim > 1 else [y]:
+        values: Any = target
+        weights, least = weight, target.min(initial=np.inf)
+        if np.isnan(least):
             is_known = ~np.isnan(target)
             values, weights = target[is_known], weight[is_known] if len(weight) else weight
-        if len(weights) == 0 and len(values) > 0 and values[0] in _CLASSES:
-            counts = np.array([float(np.count_nonzero(values == class_)) for class_ in _CLASSES])
+            least = values.min(initial=np.inf)
+        if len(weights) == 0 and least in _CLASSES:
+            counts = np.array([float((values == class_).sum()) for class_ in _CLASSES])
             if counts.sum() == len(values):  # classes, which are sooner counted than added up
                 values, weights = np.array(_CLASSES), counts
         means.append(weighted_mean(values, weights, change))
@@ -109,7 +114,7 @@ def weighted_quantile(values: np.ndarray, weight: np.ndarray, alpha: float) -> f
     """
     is_known = ~np.isnan(values)
     ordered, order = order_floats(values[is_known])
-    weights = weight[is_known][order] if len(weight) else np.ones(len(ordered))
+    weights = np.asarray(weight)[is_known][order] if len(weight) else np.ones(len(ordered))
     so_far = np.cumsum(weights)
     # all weights times a factor are rounded, and yet a tie stays one
     wanted, rounding = alpha * so_far[-1], len(weight) * np.spacing(so_far[-1])
@@ -134,6 +139,7 @@ def find_constants(
     The mean gradient of the loss must rise with the raw score. `y` has shape (n_targets,
     n_samples), and NaN is not known; `guess` is where to begin, if not at 0.
     """
+    weight = np.asarray(weight)
     score = np.zeros(loss.n_outputs) if guess is None else np.asarray(guess, dtype=np.float64)
     low, high = np.full(loss.n_outputs, -np.inf), np.full(loss.n_outputs, np.inf)
     slope, curvature, is_flat = _mean_gradients(loss, y, weight, score)

@@ -32,12 +32,17 @@ def local_bins(rows, max_bin=256):
         return training_bins(team, rows.X, rows.weight, max_bin)
 
 
+def in_place(arrays):
+    """Return the arrays of a piece: the result of one task, or of one each."""
+    return [future.result() for future in arrays] if type(arrays) is tuple else arrays.result()
+
+
 def cluster_bins(placed):
     """Return all bins in the order of the rows, put together as machines do it."""
     parts = {}
     for blocks, *pieces in placed.values():
-        done = [(future.result(), rows) for future, rows in pieces]
-        bins = assemble(*done)
+        done = [(in_place(arrays), rows) for arrays, rows in pieces]
+        (bins,) = assemble(*done)
         assert bins.flags.c_contiguous
         starts = np.arange(len(blocks)) * 4096
         for block, start in zip(blocks, starts, strict=True):

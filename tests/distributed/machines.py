@@ -75,15 +75,16 @@ class LocalBins:
 
     def __init__(self, binned, seed=0):
         self.cuts, self.has_missing = binned.binning.cuts, binned.binning.has_missing
-        self._bins = binned.bins
+        self._bins, self.n_samples = binned.bins, len(binned.bins)
         self._seed = seed
 
-    def place(self, workers):
+    def place(self, workers, columns):
+        assert not columns
         n_blocks = -(-len(self._bins) // BLOCK_ROWS)
         owner = np.random.default_rng(self._seed).integers(len(workers), size=n_blocks)
         owners = {worker: np.flatnonzero(owner == i) for i, worker in enumerate(workers)}
         return {
-            worker: (blocks, (self._bins[rows_of(blocks, len(self._bins))], slice(None)))
+            worker: (blocks, ((self._bins[rows_of(blocks, self.n_samples)],), slice(None)))
             for worker, blocks in owners.items()
             if len(blocks) > 0
         }

@@ -53,7 +53,9 @@ class At(TrainingCallback):
 def fit(callbacks=(), **settings):
     model = XGBRegressorLite(n_estimators=8, subsample=0.7, random_state=0, **settings)
     collection = da.from_array(X, chunks=(3000, 4))
-    return model.set_params(callbacks=list(callbacks)).fit(collection, Y)
+    return model.set_params(callbacks=list(callbacks)).fit(
+        collection, da.from_array(Y, chunks=7000)
+    )
 
 
 @pytest.fixture(scope="module")

@@ -21,7 +21,7 @@ from sklboost.data.features import RemoteFeatures, training_bins
 from sklboost.data.raw_values import row_blocks
 from sklboost.engine.model import Model
 from sklboost.engine.parallel import ThreadTeam, n_threads_for
-from sklboost.engine.structs import BinCuts, TrainingBins
+from sklboost.engine.structs import BinCuts, RemoteColumn, TrainingBins
 from sklboost.estimators.fit.eval_metric import check_names, resolve_metrics
 from sklboost.estimators.fit.reading import FitTask, drops_rounds, tree_settings
 from sklboost.estimators.input.feature_names import name_text
@@ -257,10 +257,14 @@ def make_training(
         # rounds of the same loss belong to one training, which started from the margins
         is_same = np.array_equal(loss.parameters, continued.loss.parameters)
         first_score = first_score if is_same and loss.name == continued.loss.name else raw_score
-    # leaves that are quantiles of residuals read float64
-    is_short = rows.y.dtype == np.float32 and rows.y.ndim == 1 and len(loss.renewal) == 0
-    if loss.block is None or loss.row_derivatives is not None:
-        y = np.array(rows.targets)  # a copy: a user's function sees it
+    is_seen = loss.block is None or loss.row_derivatives is not None  # by a user's function
+    # that and leaves which are quantiles of residuals read float64
+    is_short = rows.y.dtype == np.float32 and rows.y.ndim == 1
+    is_short = is_short and len(loss.renewal) == 0 and not is_seen
+    if isinstance(rows.y, RemoteColumn):
+        y = rows.y if is_short else rows.targets
+    elif is_seen:
+        y = np.array(rows.targets)  # a copy
     elif is_short or rows.y.dtype == np.uint8:
         y = rows.y[np.newaxis]
     else:

@@ -18,7 +18,7 @@ from sklboost.data.encoding import Encoding
 from sklboost.data.features import row_arrays_of
 from sklboost.data.frames import dask_kind
 from sklboost.data.sparse_table import SparseTable
-from sklboost.engine.structs import FeatureRules, TreeParams
+from sklboost.engine.structs import FeatureRules, RemoteColumn, TreeParams
 from sklboost.estimators.fit.holdout import hold_out, lost_numbers
 from sklboost.estimators.fit.sklearn_callbacks import CopiedCallbacks
 from sklboost.estimators.input.feature_names import (
@@ -165,6 +165,8 @@ def read_task(
         loss = targets.make_loss(parameters)
         if continued is not None:
             _check_continued(continued, name, parameters, features, targets, loss, rows)
+        if isinstance(rows.y, RemoteColumn) and not _takes_columns(loss):
+            rows = rows.with_arrays()
         rules = read_feature_rules(parameters, features)
         if parameters.max_ctr_complexity > 0:
             _check_statistics(rows, parameters, name)
@@ -376,6 +378,12 @@ def _check_cluster_parameters(parameters: Parameters, kind: type[Targets]) -> No
         raise _refusal(what, "choose another one")
 
 
+def _takes_columns(loss: Loss) -> bool:
+    """Whether a loss takes targets and weights on a cluster: methods of users' get arrays."""
+    methods = (loss.start, loss.unit, loss.check_targets, loss.needs)
+    return all(method.__module__.startswith("sklboost.") for method in methods)
+
+
 def _refusal(what: str, remedy: str) -> ValueError:
     not_yet = "does not go with Dask collections yet"
     return ValueError(f"{what} {not_yet}: {remedy}, or pass X.compute()")
@@ -514,6 +522,7 @@ def _hold_out(task: FitTask) -> FitTask:
     rows, everything, validation = task.rows, task.everything, task.validation
     seed = None
     if not validation:
+        rows = rows.with_arrays()  # hashes and shares of weights are computed here
         seed = task.seeds[1]
         if continued is not None and task.is_warm_start:
             # the same again: what the model has learnt from tells nothing of new rounds

@@ -5,7 +5,8 @@ the distinct values of a column and their weights, comes here; all other values 
 """
 
 from collections.abc import Sequence
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from dask.dataframe.dispatch import concat
@@ -17,6 +18,7 @@ from sklboost.data.encoding import is_bool
 from sklboost.data.frames import adapter_for, dask_kind
 from sklboost.data.frames.adapter import ColumnAdapter, FrameAdapter, check_kinds, check_names
 from sklboost.data.frames.numpy_arrays import ArrayTable, ObjectColumn, column_of
+from sklboost.distributed.columns import open_column
 from sklboost.distributed.features import ClusterFeatures
 from sklboost.distributed.partitions import (
     Encoder,
@@ -42,6 +44,10 @@ from sklboost.estimators.input.features import (
     shape_of,
     unless_plain,
 )
+from sklboost.estimators.input.rows import read_weights
+
+if TYPE_CHECKING:
+    from sklboost.estimators.input.targets import Targets
 
 
 class ClusterSource(FrameAdapter):
@@ -70,17 +76,17 @@ class ClusterSource(FrameAdapter):
         """Return a column of numbers without rows."""
         return column_of(np.empty(0))
 
-    def look_at(self, columns: Sequence[int], weight: np.ndarray) -> list[np.ndarray]:
+    def look_at(self, columns: Sequence[int], weight: Any) -> list[np.ndarray]:
         """Read the distinct values of some columns; return the weights of the rows of all columns.
 
-        Sums of `weight`, shape (n_rows,), are exact.
+        Sums of `weight`, shape (n_rows,), are exact; shape (1,): all are 1.
         """
         masses = [np.empty(0)] * self.n_columns
         if not columns:
             return masses
         weights: Sequence[Any] = [None] * len(self.facts)
-        if (weight != 1.0).any():
-            weights = np.split(weight, self.partitions.starts[1:-1])
+        if len(weight) > 1:
+            weights = self.partitions.divide(weight)
         found = self.partitions.results(distinct_rows, weights, columns=list(columns))
         for place, i in enumerate(columns):
             parts = [of_partition[place] for of_partition in found]
@@ -88,6 +94,25 @@ class ClusterSource(FrameAdapter):
             self._columns[i] = _column_of([part.rows for part in filled])
             masses[i] = np.concatenate([part.masses for part in filled])
         return masses
+
+
+def cluster_columns(
+    source: ClusterSource, y: Any, sample_weight: Any, kind: "type[Targets]", caller: str
+) -> tuple[Any, Any]:
+    """Read targets and weights where they are, if both are there, and the kind of targets can be.
+
+    Else they are returned as they are.
+    """
+    given = [y] if sample_weight is None else [y, sample_weight]
+    is_column = (dask_kind(each) in ("Series", "Array") and each.ndim == 1 for each in given)
+    if not kind.stays or not all(is_column):
+        return y, sample_weight
+    X, read = source.partitions, partial(kind.read, name="y", caller=caller)
+    y = open_column(y, "y", X, read)
+    if sample_weight is not None:
+        read = partial(read_weights, name="sample_weight")
+        sample_weight = open_column(sample_weight, "sample_weight", X, read)
+    return y, sample_weight
 
 
 def _column_of(parts: list[Any]) -> ColumnAdapter:
@@ -162,12 +187,12 @@ def _check_sparse(source: ClusterSource, settings: FeatureSettings) -> None:
 
 
 def fit_cluster(
-    source: ClusterSource, settings: FeatureSettings, weight: np.ndarray, encodings: Encodings
+    source: ClusterSource, settings: FeatureSettings, weight: Any, encodings: Encodings
 ) -> tuple[ClusterFeatures, Encodings]:
     """Learn how the values of a fit become numbers; return the features, and this, as `fit_table`.
 
-    Nothing is learnt of rows whose `weight`, float64 of shape (n_rows,), is 0. `encodings` are
-    those of a model that the fit continues, or None.
+    Nothing is learnt of rows whose `weight`, float64 of shape (n_rows,), is 0; it may be a column.
+    `encodings` are those of a model that the fit continues, or None.
     """
     every = range(source.n_columns)
     if encodings is None or len(encodings) != len(every):  # of another model: an error soon
@@ -175,12 +200,14 @@ def fit_cluster(
         declared = read_categories(settings.categorical_features, names)
         if is_auto(settings):
             declared |= source.bools
-        exact = weight if (weight == 1.0).all() else exact_weights(weight)
-        masses = source.look_at(sorted(source.special | declared), exact)
+        columns = sorted(source.special | declared)
+        is_one = isinstance(weight, np.ndarray) and weight.strides == (0,)  # all have the same
+        exact = np.ones(1) if is_one or not columns else exact_weights(weight)
+        masses = source.look_at(columns, exact)
         encodings = fit_encodings(source, settings, masses, exact)
     else:
         coded = {i for i, encoding in enumerate(encodings) if not encoding.is_plain}
-        counts = source.look_at(sorted(source.special | coded), np.ones(source.n_rows))
+        counts = source.look_at(sorted(source.special | coded), np.ones(1))
         check_kinds(source, every)  # what may be a category is known
         encoded_table(source, every, settings, encodings, "X", counts)
     objects = [i for i in every if isinstance(source.column(i), ObjectColumn)]

@@ -164,7 +164,8 @@ def fit_encodings(
             "it to True, or turn them into numbers"
         )
     if by_content:
-        _check_are_few(source, encodings, weights, float(weight[weight > 0.0].mean()))
+        mean = float(weight.sum() / (weight > 0.0).sum())
+        _check_are_few(source, encodings, weights, mean)
         _warn_of_categories(source, encodings)
     return encodings
 

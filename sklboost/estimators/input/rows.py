@@ -15,10 +15,11 @@ from scipy.sparse import issparse
 from sklearn.utils import check_array, check_consistent_length
 
 from sklboost.data.binned_matrix import BinnedMatrix
-from sklboost.data.features import Features, RemoteFeatures, join_rows, row_arrays_of
+from sklboost.data.features import RemoteFeatures, join_rows, row_arrays_of
 from sklboost.data.frames import dask_kind, read_values
 from sklboost.data.frames.adapter import FrameAdapter, is_missing
 from sklboost.data.frames.numpy_arrays import ObjectColumn
+from sklboost.engine.structs import RemoteColumn
 from sklboost.estimators.input.feature_names import Encodings, FittedFeatures
 from sklboost.estimators.input.features import (
     SHAPE_CHECKS,
@@ -166,7 +167,7 @@ def places(is_wrong: np.ndarray) -> str:
 # --- weights
 
 
-def row_weights(sample_weight: Any, X: Features, name: str = "sample_weight") -> np.ndarray:
+def row_weights(sample_weight: Any, X: Any, name: str = "sample_weight") -> Any:
     """Return the weights as float64, shape (n_samples,), or (0,) for None, which is 1 everywhere.
 
     A single number counts for every row.
@@ -175,12 +176,8 @@ def row_weights(sample_weight: Any, X: Features, name: str = "sample_weight") ->
         return np.empty(0)
     if isinstance(sample_weight, Real):
         sample_weight = np.full(len(X), sample_weight)
-    weight = row_values(sample_weight, name, "weights")
-    weight = check_array(weight, dtype=np.float64, ensure_2d=False, input_name=name)
-    if weight.ndim != 1:
-        raise ValueError(
-            f"{name} has shape {weight.shape}: it must be 1-D, one weight for each row"
-        )
+    is_read = isinstance(sample_weight, RemoteColumn)
+    weight = sample_weight if is_read else read_weights(sample_weight, name)
     if len(weight) != len(X):
         raise ValueError(
             f"{name} and X have inconsistent numbers of samples: [{len(weight)}, {len(X)}]"
@@ -193,6 +190,17 @@ def row_weights(sample_weight: Any, X: Features, name: str = "sample_weight") ->
     if not weight.any():
         raise ValueError(f"{name} is zero for every row: at least one weight must be > 0")
     check_largest_weight(weight, name)
+    return weight
+
+
+def read_weights(sample_weight: Any, name: str) -> np.ndarray:
+    """Return the weights that were given as float64, none of which is NaN or infinite."""
+    weight = row_values(sample_weight, name, "weights")
+    weight = check_array(weight, dtype=np.float64, ensure_2d=False, input_name=name)
+    if weight.ndim != 1:
+        raise ValueError(
+            f"{name} has shape {weight.shape}: it must be 1-D, one weight for each row"
+        )
     return weight
 
 
@@ -362,11 +370,12 @@ class Rows(NamedTuple):
     X: Any
     # shape (n_samples,) or (n_samples, n_targets): numbers, or labels of any kind, as the user has
     # them; after `encode_targets` as the loss reads them: float64, float32 if the user's are, or
-    # uint8 for numbers of up to 256 classes. NaN of several targets: not known.
-    y: np.ndarray
+    # uint8 for numbers of up to 256 classes. NaN of several targets: not known. A RemoteColumn, if
+    # the values are on a cluster.
+    y: Any
     # float64, shape (n_samples,) or (0,): positive: the user's, until :func:`weigh_classes`
-    # multiplies them. Empty: all 1.
-    weight: np.ndarray
+    # multiplies them. Empty: all 1. It may be a RemoteColumn, too.
+    weight: Any
     # float64, shape (n_samples, n_outputs) or (0, 0): the user's raw scores before the first tree.
     # Empty: the model's own.
     margin: np.ndarray
@@ -378,8 +387,10 @@ class Rows(NamedTuple):
     groups: np.ndarray = np.empty(0)
 
     @property
-    def targets(self) -> np.ndarray:
-        """Targets as losses take them, float64, shape (n_targets, n_samples)."""
+    def targets(self) -> Any:
+        """Targets as losses take them, float64, shape (n_targets, n_samples), or a column."""
+        if isinstance(self.y, RemoteColumn):
+            return self.y.astype(np.float64)
         targets = self.y.reshape(len(self.y), -1).T
         if targets.dtype == np.float64 and targets.flags.c_contiguous:
             return targets
@@ -429,8 +440,11 @@ class Rows(NamedTuple):
         Each of the repeated rows is then drawn on its own, so that weight 2 is the row twice where
         rows are drawn, too, if it is that for the loss. The sum may be 4,096, as everywhere.
         """
-        weight = self.weight
-        if len(weight) == 0 or not loss.can_repeat or weight.sum() > FEW_ROWS:
+        # more rows have a larger sum, if their weights are whole
+        if not 0 < len(self.weight) <= FEW_ROWS or not loss.can_repeat:
+            return self
+        weight = np.asarray(self.weight)
+        if weight.sum() > FEW_ROWS:
             return self
         if (weight != np.floor(weight)).any():
             return self
@@ -440,6 +454,10 @@ class Rows(NamedTuple):
     def here(self) -> "Rows":
         """Return the rows with their features in this process."""
         return self._replace(X=self.X.gather()) if isinstance(self.X, RemoteFeatures) else self
+
+    def with_arrays(self) -> "Rows":
+        """Return the rows with targets and weights in this process."""
+        return self._replace(y=np.asarray(self.y), weight=np.asarray(self.weight))
 
     def words_for(self, row: int) -> str:
         """Name a row as the user knows it."""
@@ -468,17 +486,24 @@ def training_rows(
     negative weights, weights that are all 0, a column of targets none of which is known.
     """
     learn_table: Any = fit_table
+    sample_weight = given.sample_weight
     if isinstance(X, BinnedMatrix):
         check_array(X.bins, estimator=settings.caller, **SHAPE_CHECKS)
     elif dask_kind(X):
         # imports Dask
-        from sklboost.estimators.input.cluster_features import cluster_source, fit_cluster
+        from sklboost.estimators.input.cluster_features import (
+            cluster_columns,
+            cluster_source,
+            fit_cluster,
+        )
 
         (X, names), learn_table = cluster_source(X, settings), fit_cluster
+        y, sample_weight = cluster_columns(X, y, sample_weight, kind, settings.caller)
     else:
         X, names = fit_source(X, settings, encodings)
 
-    y = kind.read(y, "y", settings.caller)
+    if not isinstance(y, RemoteColumn):
+        y = kind.read(y, "y", settings.caller)
     if hasattr(X, "partitions") and len(y) != X.n_rows:
         raise ValueError(
             f"X has {X.partitions!r}, but y has {len(y):,} rows: pass a target for each row of X"
@@ -486,16 +511,16 @@ def training_rows(
     check_consistent_length(X, y)
     if len(y) > _MOST_ROWS:
         raise ValueError(f"X has {len(y):,} rows: at most {_MOST_ROWS:,} are supported")
-    weight, is_used = _weights(given.sample_weight, y, "sample_weight")
+    weight, is_used = _weights(sample_weight, y, "sample_weight")
 
     if isinstance(X, BinnedMatrix):
         features = binned_features(X, settings, encodings)
     else:
         encodings_of_fit = None
         if isinstance(X, FrameAdapter):
-            learnt_from = np.broadcast_to(1.0, len(y))  # which takes no memory
-            if len(weight) > 0 or not is_used.all():
-                learnt_from = is_used * (weight if len(weight) > 0 else 1.0)
+            learnt_from = np.broadcast_to(1.0, len(y)) if len(weight) == 0 else weight
+            if not is_used.all():  # an array of equal numbers takes no memory
+                learnt_from = is_used * learnt_from
             X, encodings_of_fit = learn_table(X, settings, learnt_from, encodings)
         features = FittedFeatures(
             settings.caller, X.shape[1], names, encodings_of_fit, None, settings.missing
@@ -543,7 +568,8 @@ def encode_targets(rows: Rows, targets: "Targets", loss: Loss, name: str) -> Row
                 "are in a unit that each fit takes from its targets: subtract an offset from y, or "
                 "continue a model with init_model"
             )
-    if rows.y.dtype.kind == "f" and not rows.y.flags.writeable:
+    is_here = isinstance(rows.y, np.ndarray)
+    if is_here and rows.y.dtype.kind == "f" and not rows.y.flags.writeable:
         arrays = row_arrays_of(rows.X)
         if arrays.are_on_disk:  # encode would make a copy in memory
             rows = rows._replace(y=arrays.copy(rows.y, rows.y.dtype))
@@ -557,7 +583,7 @@ def weigh_classes(rows: Rows, targets: "Targets") -> Rows:
     return rows._replace(weight=targets.weigh(rows.y, rows.weight))
 
 
-def _weights(sample_weight: Any, y: np.ndarray, name: str) -> tuple[np.ndarray, np.ndarray]:
+def _weights(sample_weight: Any, y: Any, name: str) -> tuple[Any, np.ndarray]:
     """Return the weights, empty for None, and which rows have a weight and a known target."""
     is_used = np.broadcast_to(np.True_, len(y))
     if y.ndim > 1 and y.dtype.kind == "f":
@@ -565,6 +591,10 @@ def _weights(sample_weight: Any, y: np.ndarray, name: str) -> tuple[np.ndarray, 
     if sample_weight is None:
         return np.empty(0), is_used
     weight = row_weights(sample_weight, y, name)
+    if not isinstance(weight, np.ndarray):
+        if (weight > 0.0).all():
+            return weight, is_used
+        weight = np.asarray(weight)  # some rows are left out, which are known by numbers here
     return weight, is_used & (weight > 0.0)
 
 

@@ -71,6 +71,9 @@ class Targets(ABC):
     """How targets are learnt, and what raw scores say of them."""
 
     numeric: ClassVar[bool] = False  # targets are numbers, not labels
+    # Whether targets in a Dask collection stay on the workers: `read` gets a partition, and other
+    # methods get a RemoteColumn.
+    stays: ClassVar[bool] = False
     task: str  # the name under which objectives and metrics are registered
     size: int  # how many targets or labels, for more than two classes how many classes
     classes: np.ndarray | None  # the labels, sorted; None: numbers
@@ -195,6 +198,7 @@ class RegressionTargets(Targets):
     size: int
 
     numeric = True
+    stays = True
     task = "regression"
     classes = None
 
@@ -210,9 +214,10 @@ class RegressionTargets(Targets):
         several targets is checked, and NaN is let pass.
         """
         check_columns(y, self.size, name)
+        dtype = np.float32 if y.dtype == np.float32 else np.float64
         # kernels are compiled for targets that can be written
-        y = np.require(y, np.float32 if y.dtype == np.float32 else np.float64, ["A", "W"])
-        for number, column in enumerate(np.atleast_2d(y.T)):
+        y = np.require(y, dtype, ["A", "W"]) if isinstance(y, np.ndarray) else y.astype(dtype)
+        for number, column in enumerate([y] if y.ndim == 1 else y.T):
             # these know no NaN, and make no array
             least = float(np.fmin.reduce(column, initial=np.nan))
             most = float(np.fmax.reduce(column, initial=np.nan))
@@ -237,6 +242,8 @@ class DistributionTargets(RegressionTargets):
 
     distribution: str
     spread: float  # the unit of locations and scales in raw scores
+
+    stays = False
 
     @classmethod
     def learn(cls, y: np.ndarray, weight: np.ndarray, parameters: "DistributionParameters") -> Self:

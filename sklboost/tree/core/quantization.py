@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sklboost.data.cuts import exact_weights
 from sklboost.data.raw_values import IN_MEMORY, RowArrays, row_blocks
 from sklboost.engine.compiling import inlined, kernel
 from sklboost.engine.elementary import float_of, low_bits, mix_bits, power_of_2_in
@@ -111,15 +112,16 @@ class WeightScale(NamedTuple):
 
 @np.errstate(all="ignore")
 def scale_of_weights(weight: np.ndarray, n_samples: int) -> WeightScale:
-    """Return the scale of the weights of all rows (empty: all 1)."""
+    """Return the scale of the weights of all rows (empty: all 1), the same in any order."""
     if len(weight) == 0:
         return WeightScale(1.0, float(n_samples))
-    total = weight.sum()
+    total = float(exact_weights(weight).sum())
     scale = 2.0 ** max(0.0, np.ceil(np.log2(total / max(len(weight), FEW_ROWS))))
     n_fractions = 0
-    for rows in row_blocks(len(weight)):
+    is_here = isinstance(weight, np.ndarray)
+    for rows in row_blocks(len(weight)) if is_here else [slice(len(weight))]:
         scaled = weight[rows] / scale
-        n_fractions += int(np.count_nonzero(scaled != np.floor(scaled)))
+        n_fractions += int((scaled != np.floor(scaled)).sum())
     return WeightScale(scale, float(total / scale + n_fractions))
 
 

@@ -1,0 +1,200 @@
+"""Columns of numbers on a cluster, such as targets and weights: one number for each row of X.
+
+:func:`open_column` reads a Dask collection into a :class:`ClusterColumn`, which NumPy takes as an
+array. Nothing is computed before values, or a reduction of them, are asked for.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.lib.mixins import NDArrayOperatorsMixin
+
+from sklboost.distributed.partitions import Partitions, computed, divide_twice
+from sklboost.engine.structs import RemoteColumn
+
+# Functions whose reduction is that of the reductions of all parts.
+_JOINED = (
+    *(np.add, np.minimum, np.maximum, np.fmin, np.fmax),
+    *(np.logical_or, np.logical_and),
+)
+
+
+class Step(NamedTuple):
+    """A function of the numbers of a partition: of other steps, of stored columns, by key."""
+
+    function: Callable[..., Any]
+    inputs: tuple[Any, ...]  # steps, keys, or single numbers
+    settings: dict[str, Any]
+
+
+class ClusterColumn(NDArrayOperatorsMixin, RemoteColumn):
+    """A column: what a step makes of stored ones, or one of these; each has the partitions of X.
+
+    `stored` are arrays by the key of a column, which the step names.
+    """
+
+    ndim = 1
+
+    def __init__(self, stored: dict[str, Partitions], step: Step | str, dtype: np.dtype):
+        self.dtype = dtype
+        self._stored = stored
+        self._step = step
+        self.shape = (next(iter(stored.values())).n_rows,)
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def futures(self) -> list[Any]:
+        """Return the Futures of the arrays of all partitions."""
+        if isinstance(self._step, str):
+            return list(self._stored[self._step].futures)
+        first, *others = self._stored.values()
+        return first.settled(values_of, *(other.futures for other in others), **self._shared())
+
+    def each(self, function: Callable[..., Any], *by_partition: Any, **settings: Any) -> list[Any]:
+        """Return ``function(values, *arguments, **settings)`` of each partition that has rows.
+
+        `by_partition` has the arguments that differ, each a sequence with one for each partition.
+        """
+        first, *others = self._stored.values()
+        further = [other.futures for other in others] + list(by_partition)
+        call = (function, settings)
+        parts = first.results(values_of, *further, **self._shared(), then=call)
+        lengths = np.diff(first.starts)
+        return [part for part, n_rows in zip(parts, lengths, strict=True) if n_rows > 0]
+
+    def _shared(self) -> dict[str, Any]:
+        return {"keys": [*self._stored], "step": self._step}
+
+    # --- what NumPy asks for
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        return np.concatenate([np.empty(0, self.dtype), *self.each(np.asarray)], dtype=dtype)
+
+    def __array_ufunc__(
+        self, function: np.ufunc, method: str, *inputs: Any, **settings: Any
+    ) -> Any:
+        if method == "reduce" and function in _JOINED and not settings.keys() - {"initial"}:
+            parts = self.each(function.reduce)
+            return function.reduce(np.array(parts, None if parts else self.dtype), **settings)
+        are_known = all(isinstance(each, ClusterColumn) or np.ndim(each) == 0 for each in inputs)
+        if method == "__call__" and are_known and function.nout == 1 and "out" not in settings:
+            return self._made_by(function, *inputs, **settings)
+        here = [np.asarray(each) if isinstance(each, ClusterColumn) else each for each in inputs]
+        return getattr(function, method)(*here, **settings)
+
+    def _made_by(
+        self, function: Callable[..., Any], *inputs: Any, **settings: Any
+    ) -> "ClusterColumn":
+        stored: dict[str, Partitions] = {}
+        steps, empty = [], []
+        for each in inputs:
+            is_column = isinstance(each, ClusterColumn)
+            stored |= each._stored if is_column else {}
+            steps.append(each._step if is_column else each)
+            empty.append(np.empty(0, each.dtype) if is_column else each)
+        dtype = function(*empty, **settings).dtype
+        return ClusterColumn(stored, Step(function, tuple(steps), settings), dtype)
+
+    def astype(self, dtype: Any) -> "ClusterColumn":
+        """Return the numbers in another type."""
+        return self if self.dtype == dtype else self._made_by(np.asarray, self, dtype=dtype)
+
+    def min(self, **settings: Any) -> Any:
+        """Return the smallest number, NaN if there is one."""
+        return np.minimum.reduce(self, **settings)
+
+    def max(self, **settings: Any) -> Any:
+        """Return the largest number, NaN if there is one."""
+        return np.maximum.reduce(self, **settings)
+
+    def sum(self, **settings: Any) -> Any:
+        """Return the sum."""
+        return np.add.reduce(self, **settings)
+
+    def any(self) -> Any:
+        """Return whether any is not 0."""
+        return np.logical_or.reduce(self)
+
+    def all(self) -> Any:
+        """Return whether none is 0."""
+        return np.logical_and.reduce(self)
+
+    def __getitem__(self, rows: Any) -> Any:
+        if isinstance(rows, slice) and rows.indices(len(self)) == (0, len(self), 1):
+            return self
+        return np.asarray(self)[rows]
+
+
+def open_column(
+    collection: Any, name: str, X: Partitions, read: Callable[[Any], np.ndarray]
+) -> ClusterColumn:
+    """Let the workers compute and read a collection of one dimension that belongs to X.
+
+    ``read(partition)`` returns an array of numbers; `name` is the argument's, for errors. The
+    column has the partitions of X, unless it has another number of rows.
+    """
+    given = Partitions(X.client, computed(X.client, collection, name), name=name)
+    arrays = given.settled(read_part, read=read)
+    facts = Partitions(X.client, arrays, name=name).results(look_at_array)
+    lengths, dtypes = zip(*facts, strict=True)
+    found, starts = Partitions(X.client, arrays, lengths, name), X.starts
+    known = {dtype for dtype, n_rows in zip(dtypes, lengths, strict=True) if n_rows > 0}
+    dtype = np.result_type(*known or dtypes)
+    if {*dtypes} != {dtype}:
+        arrays = found.settled(np.asarray, dtype=dtype)
+    if found.n_rows != X.n_rows:
+        starts = found.starts
+    elif not np.array_equal(found.starts, starts):
+        pieces: list[list[Any]] = [[(arrays[0], slice(0))] for _ in X.futures]
+        for ours, its, start, stop in divide_twice(X.starts, found.starts):
+            first = int(found.starts[its])
+            pieces[ours].append((arrays[its], slice(start - first, stop - first)))
+        arrays = [X.client.submit(join_pieces, *of_one) for of_one in pieces]
+    stored, key = Partitions(X.client, arrays, np.diff(starts), name), str(arrays[0].key)
+    return ClusterColumn({key: stored}, key, dtype)
+
+
+# --- on a worker: tasks ---------------------------------------------------------------------------
+
+
+def join_pieces(*pieces: tuple[np.ndarray, slice]) -> np.ndarray:
+    """Return rows of several arrays as one array."""
+    return np.concatenate([values[rows] for values, rows in pieces])
+
+
+def read_part(partition: Any, *, read: Callable[[Any], np.ndarray]) -> np.ndarray:
+    """Read a partition; of one without rows nothing is asked."""
+    return read(partition) if len(partition) > 0 else np.empty(0)
+
+
+def look_at_array(values: np.ndarray) -> tuple[int, np.dtype]:
+    """Return the length and the type of an array."""
+    return len(values), values.dtype
+
+
+@np.errstate(all="ignore")
+def values_of(
+    *arrays: Any,
+    keys: list[str],
+    step: Step | str,
+    then: tuple[Callable[..., Any], dict[str, Any]] | None = None,
+) -> Any:
+    """Return what a step makes of stored columns, whose `arrays` and `keys` are given.
+
+    With `then` what a function makes of that, of the further arrays, and of settings; None if there
+    are no rows.
+    """
+    stored = dict(zip(keys, arrays, strict=False))
+
+    def value(step: Any) -> Any:
+        if isinstance(step, Step):
+            return step.function(*map(value, step.inputs), **step.settings)
+        return stored[step] if isinstance(step, str) else step
+
+    values = value(step)
+    if then is None:
+        return values
+    function, settings = then
+    return function(values, *arrays[len(keys) :], **settings) if len(values) > 0 else None

@@ -1,0 +1,161 @@
+"""Targets and weights of Dask collections stay on the workers, and NumPy takes them as arrays."""
+
+import dask.array as da
+import dask.dataframe as dd
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_array_equal
+from sklearn.base import clone
+
+from sklboost import XGBRegressorLite
+from sklboost.data.cuts import exact_weights
+from sklboost.distributed.columns import ClusterColumn, open_column
+from sklboost.distributed.partitions import open_collection
+from sklboost.objectives.start_values import known_means
+from sklboost.tree.core.quantization import scale_of_weights
+from tests.distributed.machines import assert_same_model
+
+N_ROWS = 13_000
+CHUNKS = (4000, 0, 500, 8500)
+
+
+def make_rows():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(N_ROWS, 4)).round(2)
+    return X, X[:, 0] + np.sin(3 * X[:, 1]) + rng.normal(size=N_ROWS), rng.exponential(size=N_ROWS)
+
+
+X, Y, WEIGHT = make_rows()
+
+
+def in_chunks(values, chunks=CHUNKS):
+    return da.from_array(values, chunks=(chunks, *values.shape[1:]))
+
+
+@pytest.fixture(params=["float64", "float32", "int8"])
+def both(request, cluster):
+    """A column, which has other partitions than X, and the same values here."""
+    values = (10 * Y).astype(request.param)
+    partitions, _ = open_collection(in_chunks(X))
+    return open_column(in_chunks(values, 3000), "y", partitions, np.asarray), values
+
+
+def test_a_column_is_an_array_to_numpy(both):
+    column, values = both
+    assert (column.shape, column.dtype, column.ndim) == (values.shape, values.dtype, 1)
+    assert_array_equal(column, values)
+    assert_array_equal(column[3990:4010], values[3990:4010])
+    assert column[:N_ROWS] is column
+    made, expected = (np.floor(np.abs(some) / 3.0) * 2 > some for some in (column, values))
+    assert isinstance(made, ClusterColumn)
+    assert made.dtype == bool
+    assert_array_equal(made, expected)
+    for some, other in ((column, values), (made, expected)):
+        assert (some.min(), some.max(), some.any(), some.all()) == (
+            *(other.min(), other.max(), other.any(), other.all()),
+        )
+    assert made.sum() == expected.sum()
+    assert np.fmin.reduce(column.astype(np.float64), initial=np.nan) == values.min()
+    assert np.multiply.reduce(made) == np.multiply.reduce(expected)  # here, as all that follows
+    assert_array_equal(np.modf(column), np.modf(values))
+    assert_array_equal(column * WEIGHT, values * WEIGHT)
+    assert_array_equal(np.concatenate([column, values]), np.concatenate([values, values]))
+
+
+def test_what_a_fit_computes_of_columns(both):
+    column, values = both
+    column, values = column.astype(np.float64), values.astype(np.float64)
+    weight, its = np.abs(column) + 0.1, np.abs(values) + 0.1
+    assert_array_equal(exact_weights(weight), exact_weights(its))
+    assert scale_of_weights(weight, N_ROWS) == scale_of_weights(its, N_ROWS)
+    change = np.exp
+    assert_array_equal(known_means(column, weight, change), known_means(values, its, change))
+    ones, its = (1.0 * (some > 0.0) for some in (column, values))
+    empty = np.empty(0)
+    assert_array_equal(known_means(ones, empty, np.log1p), known_means(its, empty, np.log1p))
+
+
+# Whose targets and weights are not needed on the client.
+MODELS = {
+    "squared error": XGBRegressorLite(n_estimators=3, subsample=0.6, random_state=0),
+    "Poisson": XGBRegressorLite(n_estimators=2, objective="count:poisson", min_child_samples=9),
+    "logarithms": XGBRegressorLite(n_estimators=2, objective="reg:squaredlogerror"),
+    "log loss": XGBRegressorLite(n_estimators=2, objective="reg:logistic"),
+    "of the user": XGBRegressorLite(
+        n_estimators=2, objective=lambda y, p: (p - np.sqrt(y), np.ones_like(y))
+    ),
+}
+
+
+def refuse(column, dtype=None, copy=None):
+    raise AssertionError("the values of a column came to the client")
+
+
+@pytest.mark.usefixtures("cluster")
+@pytest.mark.parametrize("is_weighted", [True, False])
+@pytest.mark.parametrize("name", MODELS)
+def test_they_do_not_come_to_the_client(monkeypatch, name, is_weighted):
+    y = (Y > 0) * 1 if name in ("log loss", "logarithms") else np.abs(Y).astype(np.float32)
+    one = clone(MODELS[name]).fit(X, y, sample_weight=WEIGHT if is_weighted else None)
+    monkeypatch.setattr(ClusterColumn, "__array__", refuse)
+    weight = in_chunks(WEIGHT, 5000) if is_weighted else None
+    other = clone(MODELS[name]).fit(in_chunks(X), in_chunks(y), sample_weight=weight)
+    assert_same_model(one, other)
+
+
+@pytest.mark.parametrize("n_workers", [1, 3])
+def test_the_same_bits_on_any_number_of_workers(monkeypatch, n_workers):
+    from distributed import Client
+
+    frame = pd.DataFrame(X, columns=list("abcd")).assign(y=Y, weight=WEIGHT)
+    frame["town"] = pd.Categorical(np.where(Y > 1, "Oslo", np.where(X[:, 2] > 0, "Rome", "Bern")))
+    features, model = [*"abcd", "town"], XGBRegressorLite(n_estimators=3)
+    one = model.fit(frame[features], frame["y"], sample_weight=frame["weight"])
+    monkeypatch.setattr(ClusterColumn, "__array__", refuse)
+    options = dict(processes=False, n_workers=n_workers, threads_per_worker=1)
+    with Client(**options, dashboard_address=":0"):
+        there = dd.from_pandas(frame, npartitions=5)
+        other = clone(model).fit(there[features], there["y"], sample_weight=there["weight"])
+    assert_same_model(one, other)
+
+
+def test_what_needs_all_rows_brings_them_here(cluster):
+    weight = WEIGHT.round()  # some are 0
+    for settings in (
+        dict(objective="reg:absoluteerror", base_score=None),
+        dict(early_stopping_rounds=2, refit=True, random_state=0),
+    ):
+        model = XGBRegressorLite(n_estimators=6, **settings)
+        one = clone(model).fit(X, Y, sample_weight=weight)
+        other = clone(model).fit(in_chunks(X), in_chunks(Y), sample_weight=in_chunks(weight))
+        assert_same_model(one, other)
+
+
+def with_value(values, row, value):
+    changed = values.copy()
+    changed[row] = value
+    return changed
+
+
+FAULTS = {
+    "contains NaN: there is no value in 1 row": (with_value(Y, 4100, np.nan), WEIGHT),
+    "contains infinity": (with_value(Y, 4100, np.inf), WEIGHT),
+    "y contains 1e\\+31": (with_value(Y, 7, 1e31), WEIGHT),
+    "y varies by 1e-40 only": (with_value(np.zeros(N_ROWS), 7, 1e-40), WEIGHT),
+    r"sample_weight\[4100\]=-1": (Y, with_value(WEIGHT, 4100, -1.0)),
+    "sample_weight is zero for every row": (Y, np.zeros(N_ROWS)),
+    "the largest sample_weight is 1e\\+101": (Y, with_value(WEIGHT, 9000, 1e101)),
+    "but y has 12,000 rows": (Y[:12_000], WEIGHT),
+    "inconsistent numbers of samples": (Y, WEIGHT[1000:]),
+}
+
+
+@pytest.mark.usefixtures("cluster")
+@pytest.mark.parametrize("message", FAULTS)
+def test_errors(message):
+    y, weight = (in_chunks(values, 1000) for values in FAULTS[message])
+    with pytest.raises(ValueError, match=message) as caught:
+        XGBRegressorLite().fit(in_chunks(X), y, sample_weight=weight)
+    if "contains NaN" in message:
+        assert caught.value.__notes__ == ["This was partition 4 of y, counted from 0."]
