@@ -158,20 +158,38 @@ def exact_weights(weight: Any) -> Any:
     """
     if len(weight) == 0:
         return weight
-
-    def rounded(some: Any) -> Any:
-        return np.maximum(np.rint(some / step), some > 0.0) * step
-
-    is_here = isinstance(weight, np.ndarray)
-    exact: Any = np.empty(len(weight)) if is_here else weight
-    most = float(weight.max()) * len(weight)
-    for _ in range(2):  # a sum of floats depends on the order; of rounded ones it does not
-        step = math.ldexp(1.0, math.frexp(most)[1] - 52)
-        for rows in row_blocks(len(weight)) if is_here else ():
-            exact[rows] = rounded(weight[rows])
-        exact = exact if is_here else rounded(weight)
-        most = float(exact.sum())
+    step = exact_step(weight)
+    if not isinstance(weight, np.ndarray):
+        return round_weights(weight, step)
+    exact = np.empty(len(weight))
+    for rows in row_blocks(len(weight)):
+        exact[rows] = round_weights(weight[rows], step)
     return exact
+
+
+def exact_step(weight: Any) -> float:
+    """Return the power of two whose multiples exact weights are."""
+    most = float(weight.max()) * len(weight)
+    # a sum of floats depends on the order; of rounded ones it does not
+    return _fine_step(exact_total(weight, _fine_step(most)))
+
+
+def exact_total(weight: Any, step: float) -> float:
+    """Return the sum of the weights rounded to multiples of `step`."""
+    if not isinstance(weight, np.ndarray):
+        return float(round_weights(weight, step).sum())
+    blocks = row_blocks(len(weight))
+    return float(sum(round_weights(weight[rows], step).sum() for rows in blocks))
+
+
+def round_weights(weight: Any, step: float) -> Any:
+    """Round weights to multiples of `step`, positive ones to positive multiples."""
+    return np.maximum(np.rint(weight / step), weight > 0.0) * step
+
+
+def _fine_step(most: float) -> float:
+    """Return a power of two of which `most` is less than 2^53."""
+    return math.ldexp(1.0, math.frexp(most)[1] - 52)
 
 
 def heaviest_first(masses: np.ndarray) -> np.ndarray:

@@ -631,7 +631,7 @@ UNPROMISED_OF_OFFSETS = {
 UNPROMISED_OF_MARGINS = UNPROMISED_OF_OFFSETS | {
     *("booster", "colsample_bytree", "colsample_bylevel", "colsample_bynode", "extra_trees"),
     *("refit", "warm_start", "lambdarank_pair_method"),
-    *("lambdarank_unbiased",),
+    *("lambdarank_unbiased", "max_ctr_complexity"),
 }
 UNPROMISED_FACTORS = (XGBDistributionLite, XGBRankerLite, *FORESTS)
 UNPROMISED_OF_FACTORS = {"subsample", "sampling_method", "preset", "ties"}

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklboost.data.cuts import exact_weights
+from sklboost.data.cuts import exact_step, exact_total
 from sklboost.data.raw_values import IN_MEMORY, RowArrays, row_blocks
 from sklboost.engine.compiling import inlined, kernel
 from sklboost.engine.elementary import float_of, low_bits, mix_bits, power_of_2_in
@@ -115,7 +115,7 @@ def scale_of_weights(weight: np.ndarray, n_samples: int) -> WeightScale:
     """Return the scale of the weights of all rows (empty: all 1), the same in any order."""
     if len(weight) == 0:
         return WeightScale(1.0, float(n_samples))
-    total = float(exact_weights(weight).sum())
+    total = exact_total(weight, exact_step(weight))
     scale = 2.0 ** max(0.0, np.ceil(np.log2(total / max(len(weight), FEW_ROWS))))
     n_fractions = 0
     is_here = isinstance(weight, np.ndarray)
