@@ -160,10 +160,10 @@ def exact_weights(weight: Any) -> Any:
         return weight
     step = exact_step(weight)
     if not isinstance(weight, np.ndarray):
-        return round_weights(weight, step)
+        return _round_weights(weight, step)
     exact = np.empty(len(weight))
     for rows in row_blocks(len(weight)):
-        exact[rows] = round_weights(weight[rows], step)
+        exact[rows] = _round_weights(weight[rows], step)
     return exact
 
 
@@ -177,12 +177,12 @@ def exact_step(weight: Any) -> float:
 def exact_total(weight: Any, step: float) -> float:
     """Return the sum of the weights rounded to multiples of `step`."""
     if not isinstance(weight, np.ndarray):
-        return float(round_weights(weight, step).sum())
+        return float(_round_weights(weight, step).sum())
     blocks = row_blocks(len(weight))
-    return float(sum(round_weights(weight[rows], step).sum() for rows in blocks))
+    return float(sum(_round_weights(weight[rows], step).sum() for rows in blocks))
 
 
-def round_weights(weight: Any, step: float) -> Any:
+def _round_weights(weight: Any, step: float) -> Any:
     """Round weights to multiples of `step`, positive ones to positive multiples."""
     return np.maximum(np.rint(weight / step), weight > 0.0) * step
 

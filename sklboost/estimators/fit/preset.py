@@ -335,7 +335,7 @@ class Trials:
         mean = np.mean(losses, axis=0)
         best = int(np.argmin(mean))
         part = (best + 1) / n_rounds
-        if is_first or not (is_dropped or mean[best] >= np.mean(self._best, axis=0).min()):
+        if is_first or (not is_dropped and mean[best] < np.mean(self._best, axis=0).min()):
             self._best = losses
         return Outcome(
             *(metric, sign * float(mean[best]), np.inf if is_dropped else float(mean[best])),
@@ -503,12 +503,12 @@ class Comparison:
             self.chosen[name] = Choice(value, "there was no time to compare it with others")
         for stage in stages:
             name, before = stage.parameter, self.settings
+            is_shallow = before.get("max_depth", stage.depth) < stage.depth
+            deeper = {"max_depth": stage.depth} if is_shallow else {}
             outcomes: dict[Any, Outcome] = {}
             for value in stage.values:
-                settings = before | {name: value}
-                if value != stage.values[0] and before.get("max_depth", stage.depth) < stage.depth:
-                    settings["max_depth"] = stage.depth
-                outcome = trials.judge(settings)
+                also = deeper if value != stage.values[0] else {}
+                outcome = trials.judge(before | {name: value} | also)
                 if outcome is not None:
                     outcomes[value] = outcome
                     self._progress.n_trainings -= trials.n_folds - outcome.n_folds
@@ -517,7 +517,7 @@ class Comparison:
                 return
             best = min(outcomes, key=lambda value: outcomes[value].loss)
             self.chosen[name] = Choice(best, _comparison(stage, outcomes, best))
-            if best != stage.values[0] and stage.depth > before.get("max_depth", stage.depth):
+            if is_shallow and best != stage.values[0]:
                 self.chosen["max_depth"] = Choice(
                     stage.depth, f"as deep at least if {name}={best!r}"
                 )
