@@ -574,26 +574,37 @@ def test_metrics_that_fail():
     assert set(model.chosen_params_) == {"subsample", "random_state"}
 
 
-def test_more_time_is_no_worse(monkeypatch):
-    X, noise = np.random.default_rng(0).normal(size=(2, 800, 8))
-    y = np.digitize(X[:, 0] + noise[:, 0], np.linspace(-2, 2, 5))
+@pytest.fixture
+def pass_seconds(monkeypatch):
+    """Return a function that advances the package's clock, which otherwise nearly stands still."""
     now = [0.0]
 
     def clock():
         now[0] += 1e-9
         return now[0]
 
-    def loss(y_true, y_pred):
-        now[0] += 1.0  # a round takes a second
-        return log_loss(y_true, y_pred, labels=range(6))
+    def pass_seconds(seconds):
+        now[0] += seconds
+        return now[0]
 
     monkeypatch.setattr(time, "perf_counter", clock)
+    return pass_seconds
+
+
+def test_more_time_is_no_worse(pass_seconds):
+    X, noise = np.random.default_rng(0).normal(size=(2, 800, 8))
+    y = np.digitize(X[:, 0] + noise[:, 0], np.linspace(-2, 2, 5))
+
+    def loss(y_true, y_pred):
+        pass_seconds(1.0)  # a round takes a second
+        return log_loss(y_true, y_pred, labels=range(6))
+
     # in trials of some rounds, of the first fold, some folds, all folds, two settings and more
     times, losses, compared = [30, 100, 300, 600, 1200, 10_000], [], []
     for max_time in times:
         model = XGBClassifierLite(preset="auto", max_time=max_time, eval_metric=loss, n_jobs=1)
-        start, chosen = now[0], model.fit(X[:400], y[:400]).chosen_params_
-        assert now[0] - start <= 0.5 * max_time + 20  # the probes, and a round
+        start, chosen = pass_seconds(0.0), model.fit(X[:400], y[:400]).chosen_params_
+        assert pass_seconds(0.0) - start <= 0.5 * max_time + 20  # the probes, and a round
         assert chosen["learning_rate"] <= 0.1
         reasons = chosen.reasons
         assert ("as many as there was time for" in reasons["n_estimators"]) == (max_time <= 100)
@@ -608,17 +619,19 @@ def test_more_time_is_no_worse(monkeypatch):
     assert max(np.diff(losses)) < 0.01
 
 
-def test_max_time_bounds_all_of_it():
+@pytest.mark.parametrize("max_time", [1.5, 40.0, 400.0, 4000.0])
+def test_max_time_bounds_all_of_it(max_time, pass_seconds):
     X, y = load_diabetes(return_X_y=True)
-    model = XGBRegressorLite(preset="auto", max_time=0.02).fit(X, y)  # not one whole trial
-    assert model.chosen_params_["learning_rate"] <= 0.1
-    assert "no time" in model.chosen_params_.reasons["max_depth"]
-    X, y = np.tile(X, (40, 1)), np.tile(y, 40)
-    rng = np.random.default_rng(0)
-    X, y = X + rng.normal(size=X.shape), y + rng.normal(size=y.shape)
-    XGBRegressorLite(preset="auto", n_estimators=2).fit(X, y)  # kernels are there
-    model = XGBRegressorLite(preset="auto", max_time=1.0).fit(X, y)
-    assert model.fit_report_.seconds["total"] < 1.6
+
+    def squared_error(y_true, y_pred):
+        pass_seconds(1.0)  # a round of a trial and of the fit take a second
+        return y_pred - y_true, np.ones_like(y_true)
+
+    settings = dict(objective=squared_error, base_score=y.mean(), n_jobs=1)
+    model = XGBRegressorLite(preset="auto", max_time=max_time, **settings).fit(X, y)
+    assert model.fit_report_.seconds["total"] < 1.1 * max_time + 5
+    assert ("no time" in model.chosen_params_.reasons["max_depth"]) == (max_time < 1000)
+    assert model.score(X, y) > 0.1  # after a round, too
 
 
 def test_what_does_not_go_with_a_preset():
