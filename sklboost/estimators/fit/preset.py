@@ -240,14 +240,15 @@ _PATIENCE = 50
 _FOLDS = ((4_000, 5, 5), (10_000, 5, 3), (np.inf, 5, 1))
 
 
-# Twice as many rounds are expected to gain so much of what the last doubling has gained.
-_SHARE_OF_GAIN = 0.7
-# After how many rounds that is asked first, and after how many more again.
+# After how many rounds a trial is first asked whether it can win, and after how many more again.
 _BEFORE_RACE, _ROUNDS_OF_RACE = 60, 10
 
 
 class Race(TrainingCallback):
-    """Ends a training that cannot be expected to reach a loss, were it to do all its rounds."""
+    """Ends a training that cannot be expected to reach a loss, were it to do all its rounds.
+
+    Twice as many rounds gain less than the last doubling has gained.
+    """
 
     every_round = False
 
@@ -264,7 +265,7 @@ class Race(TrainingCallback):
             best = losses.min()
             gained = losses[: n_rounds // 2].min() - best
             n_doublings = np.log2(training.n_estimators / n_rounds)
-            self.is_lost = bool(best - _SHARE_OF_GAIN * n_doublings * gained > self._loss)
+            self.is_lost = bool(best - n_doublings * gained > self._loss)
         return self.is_lost
 
 
@@ -618,8 +619,13 @@ def _how_much(lost: Outcome, won: Outcome) -> str:
 # --- steps
 
 # Up to so many raw scores of training rows, the steps of the fit are so much smaller than in
-# the trials, and its rounds so many times as many.
-_FINER_STEPS = ((12_000, 8), (50_000, 4), (500_000, 2), (np.inf, 1))
+# the trials, and its rounds so many times as many, as long as they are no more than so many.
+_FINER_STEPS = (
+    (12_000, 8, np.inf),
+    (50_000, 4, 2_500),
+    (500_000, 2, 2_500),
+    (np.inf, 1, np.inf),
+)
 # The fit has more rows than a trial, and can bear more rounds, unless rows are so few that they
 # cannot tell the best number: then more rounds are as often too many.
 _FEWEST_FOR_MORE_ROUNDS = 1_000
@@ -657,8 +663,8 @@ def _steps(task: FitTask, outcome: Outcome, n_scores: int) -> dict[str, Choice]:
         chosen = {"learning_rate": Choice(rate, best)}
     else:
         # how much smaller the steps are than in the trials; larger for want of time
-        finer: float = next(finer for most, finer in _FINER_STEPS if n_scores <= most)
-        finer = min(finer, in_time / n_rounds)
+        finer, most_rounds = next(steps for most, *steps in _FINER_STEPS if n_scores <= most)
+        finer = min(finer, max(1.0, most_rounds / n_rounds), in_time / n_rounds)
         finer = int(finer) if finer >= 1.0 else max(finer, _TRIAL_RATE / _LARGEST_RATE)
         if parameters.booster == "dart":
             finer = min(finer, 1.0)
