@@ -4,6 +4,7 @@ import io
 import pickle
 import re
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -262,11 +263,11 @@ def test_the_last_metric_judges():
 def test_what_is_behind_is_not_trained_on_the_other_parts(estimator, monkeypatch):
     trained = {}  # by settings: the loss after each round, of each part in turn
 
-    def noted(self, fold, settings):
-        training = train(self, fold, settings)
+    def noted(self, fold, settings, *race):
+        training = train(self, fold, settings, *race)
         rounds = ("early_stopping_rounds", "n_estimators")
         key = str({name: value for name, value in settings.items() if name not in rounds})
-        trained.setdefault(key, []).append(np.array(trials._last_metric(training)[1]))
+        trained.setdefault(key, []).append(trials._last_metric(training, training.evals_log)[-1])
         return training
 
     train = Trials._train
@@ -285,6 +286,38 @@ def test_what_is_behind_is_not_trained_on_the_other_parts(estimator, monkeypatch
     (key,) = (key for key, losses in trained.items() if losses is best)
     names = ("extra_trees", "max_depth", "min_child_weight", "colsample_bylevel", "grow_policy")
     assert all(f"'{name}': {chosen[name]!r}" in key for name in names)
+
+
+@pytest.mark.parametrize(
+    ("exponent", "offset", "n_rounds"),
+    [
+        (1.0, 0.0, 1000),  # reaches it soon
+        (0.25, 0.0, 1000),  # reaches it in the end: a doubling gains 0.84 of the one before
+        (1.0, 0.5, 60),  # reaches 0.5
+        (0.0, 0.0, 60),  # gains nothing
+    ],
+)
+def test_a_race_ends_when_the_gains_cannot_reach_the_best(exponent, offset, n_rounds):
+    losses = offset + np.arange(1.0, 1001.0) ** -exponent
+    race = trials.Race(0.18)
+    training = SimpleNamespace(n_estimators=1000, greater_is_better=lambda name: True)
+    log = {"validation_0": {"other": np.ones(1000), "gain": -losses}}  # ahead of the callback
+    done = (r + 1 for r in range(1000) if race.after_iteration(training, r, log))
+    assert next(done, 1000) == n_rounds
+    assert race.is_lost == (n_rounds < 1000) == (losses.min() > 0.18)
+
+
+def test_a_trial_that_cannot_win_ends_early_where_one_part_judges():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1000, 4))
+    y = np.sin(2.0 * X[:, 0]) * X[:, 1] + 0.1 * rng.normal(size=1000)
+    settings = dict(preset="auto", learning_rate=0.1, n_estimators=300, n_jobs=1)
+    model = XGBRegressorLite(**settings).fit(X[:700], y[:700], X_val=X[700:], y_val=y[700:])
+    reasons = " ".join(model.chosen_params_.reasons.values())
+    behind = [int(n) for n in re.findall(r"behind after (\d+) rounds with", reasons)]
+    assert behind
+    assert all(60 <= n < 300 and n % 10 == 0 for n in behind)
+    assert "trainings" not in reasons
 
 
 def test_symmetric_trees_are_compared_where_there_can_be_any():
@@ -470,7 +503,7 @@ def test_steps_grow_with_the_raw_scores_and_shrink_with_the_time():
     outcome = Outcome("rmse", 1.0, 1.0, n_rounds=100, share=1.0, seconds=2.0, seconds_to_judge=1.0)
     X, y = data_of(XGBRegressorLite)
 
-    def steps(n_scores=1, max_time=None, **settings):
+    def steps(n_scores=1, max_time=None, outcome=outcome, **settings):
         model = XGBRegressorLite(max_time=max_time, **settings)
         task = read_task(model, X, y, FitArguments())
         free = {"n_estimators", "learning_rate"} - settings.keys()
@@ -493,6 +526,18 @@ def test_steps_grow_with_the_raw_scores_and_shrink_with_the_time():
     assert finer(1, 8.0, early_stopping_rounds=5) == 1
     assert finer(1, 12.0, early_stopping_rounds=5) == 2
     assert finer(1, 12.0, early_stopping_rounds=5, refit=True) == 1
+    # of more raw scores, and of as many as have the steps of the trials
+    for n_found, n_scores, n_rounds in [
+        (900, 12_000, 7200),
+        (600, 12_001, 2400),
+        (900, 50_000, 1800),
+        (1400, 500_000, 1400),
+        (2600, 50_000, 2600),
+        (2600, 500_001, 2600),
+    ]:
+        (found, _), (rate, _) = steps(n_scores, outcome=outcome._replace(n_rounds=n_found))
+        assert found == n_rounds
+        assert rate == pytest.approx(0.1 * n_found / n_rounds)
     # a trial on 80 % of the rows needs 100 rounds, all of them 125; few rows cannot tell
     for n_rows, n_rounds in [(999, 100), (1000, 125)]:
         task = read_task(

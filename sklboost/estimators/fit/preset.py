@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from sklboost.boosting.callbacks import EvalsLog, TrainingCallback, TrainingState
 from sklboost.boosting.category_statistics import FEWEST_CATEGORIES
 from sklboost.boosting.training import Training
 from sklboost.data.binned_matrix import BinnedMatrix
@@ -239,6 +240,35 @@ _PATIENCE = 50
 _FOLDS = ((4_000, 5, 5), (10_000, 5, 3), (np.inf, 5, 1))
 
 
+# After how many rounds a trial is first asked whether it can win, and after how many more again.
+_BEFORE_RACE, _ROUNDS_OF_RACE = 60, 10
+
+
+class Race(TrainingCallback):
+    """Ends a training that cannot be expected to reach a loss, were it to do all its rounds.
+
+    Twice as many rounds gain less than the last doubling has gained.
+    """
+
+    every_round = False
+
+    def __init__(self, loss: float = np.inf):
+        self._loss = loss
+        self.is_lost = False
+
+    def after_iteration(  # noqa: D102, as in TrainingCallback
+        self, training: TrainingState, epoch: int, evals_log: EvalsLog
+    ) -> bool:
+        n_rounds = epoch + 1
+        if n_rounds >= _BEFORE_RACE and n_rounds % _ROUNDS_OF_RACE == 0:
+            losses = _last_metric(training, evals_log)[-1][:n_rounds]
+            best = losses.min()
+            gained = losses[: n_rounds // 2].min() - best
+            n_doublings = np.log2(training.n_estimators / n_rounds)
+            self.is_lost = bool(best - n_doublings * gained > self._loss)
+        return self.is_lost
+
+
 class Fold(NamedTuple):
     """Rows to train on with their bins; the rows that judge are the task's validation data."""
 
@@ -251,7 +281,7 @@ class Outcome(NamedTuple):
 
     metric: str
     value: float  # of the metric after the best round, the mean over the folds
-    loss: float  # the same, or its negative if greater is better
+    loss: float  # the same, or its negative if greater is better; infinite if it fell behind
     n_rounds: int  # up to the best round
     share: float  # of the rows, that a training had: the others judged
     # that these rounds took on one fold, and their metrics
@@ -259,7 +289,7 @@ class Outcome(NamedTuple):
     seconds_to_judge: float = 0.0
     # whether `max_time` ended the training before it was known that no later round is better
     is_cut: bool = False
-    n_folds: int = 1  # that judged; the loss is infinite if these were enough to fall behind
+    n_folds: int = 1  # that judged
 
 
 class Trials:
@@ -301,7 +331,8 @@ class Trials:
         """Return how good models of these parameters are; None if there is no time to find out.
 
         The first fold decides how many rounds are looked at: until its metric no longer improves.
-        What is behind the best so far on the first two folds or more is not trained on the others.
+        What is behind the best so far on the first two folds or more is not trained on the others;
+        if there is one fold, a training ends when it cannot be expected to reach the best.
         Of the first settings, what there is time for has to do: some of the folds, some rounds.
         """
         key = repr(sorted(settings.items()))
@@ -317,19 +348,20 @@ class Trials:
         if self._is_late() and not is_first:
             return None
         first = {**settings, "early_stopping_rounds": _PATIENCE}
-        training = self._train(self._folds[0], first)
-        metric, curve = _last_metric(training)
-        sign, n_rounds = -1.0 if training.greater_is_better(metric) else 1.0, len(curve)
-        losses = [sign * np.array(curve)]
+        race = Race(self._best[0].min() if self.n_folds == 1 and not is_first else np.inf)
+        training = self._train(self._folds[0], first, race)
+        metric, sign, curve = _last_metric(training, training.finished_log())
+        losses, n_rounds = [curve], len(curve)
         is_cut = training.stop_reason == "max_time"
         if not self._task.is_forest:
             settings = {**settings, "n_estimators": n_rounds}
         for fold in self._folds[1:]:
             if self._is_late() or self._is_behind(losses):
                 break
-            _, curve = _last_metric(self._train(fold, settings))
-            losses += [sign * np.array(curve)] if len(curve) == n_rounds else []
-        is_dropped = len(losses) < self.n_folds and self._is_behind(losses)
+            training = self._train(fold, settings)
+            *_, curve = _last_metric(training, training.finished_log())
+            losses += [curve] if len(curve) == n_rounds else []
+        is_dropped = race.is_lost or (len(losses) < self.n_folds and self._is_behind(losses))
         if not is_first and not is_dropped and (is_cut or len(losses) < self.n_folds):
             return None  # others were judged by more
         mean = np.mean(losses, axis=0)
@@ -339,7 +371,7 @@ class Trials:
             self._best = losses
         return Outcome(
             *(metric, sign * float(mean[best]), np.inf if is_dropped else float(mean[best])),
-            n_rounds=best + 1,
+            n_rounds=n_rounds if race.is_lost else best + 1,
             share=self.share,
             seconds=training.seconds["boosting"] * part,
             seconds_to_judge=training.seconds["evaluation"] * part,
@@ -357,8 +389,8 @@ class Trials:
         most = self._task.parameters.max_time
         return most is not None and self._task.clock.elapsed > most
 
-    def _train(self, fold: Fold, settings: dict[str, Any]) -> Training:
-        task = fold.task.with_settings(settings)
+    def _train(self, fold: Fold, settings: dict[str, Any], *listeners: Race) -> Training:
+        task = fold.task.with_settings(settings)._replace(listeners=listeners)
         n_rounds, _ = rounds_and_trees(task.parameters, task.is_forest)
         task = task._replace(rounds=range(n_rounds))
         try:
@@ -374,11 +406,15 @@ class Trials:
         return training
 
 
-def _last_metric(training: Training) -> tuple[str, list[float]]:
-    """Return the name of the metric that judges, and its value after each round."""
-    (logs,) = training.finished_log().values()
+def _last_metric(training: TrainingState, log: EvalsLog) -> tuple[str, float, np.ndarray]:
+    """Return the name of the metric that judges, its sign, and after each round the loss.
+
+    The loss is the metric, or its negative if greater is better: the metric times the sign.
+    """
+    (logs,) = log.values()
     *_, (name, values) = logs.items()
-    return name, values
+    sign = -1.0 if training.greater_is_better(name) else 1.0
+    return name, sign, sign * np.array(values)
 
 
 # --- the rows of trials
@@ -565,7 +601,7 @@ def _comparison(stage: Stage, outcomes: Mapping[Any, Outcome], best: Any) -> str
     others = ", ".join(
         f"{outcome.value:.5g} with {value}"
         if outcome.loss < np.inf
-        else f"behind after {outcome.n_folds} of {won.n_folds} trainings with {value}"
+        else f"behind after {_how_much(outcome, won)} with {value}"
         for value, outcome in outcomes.items()
         if value != best
     )
@@ -573,11 +609,23 @@ def _comparison(stage: Stage, outcomes: Mapping[Any, Outcome], best: Any) -> str
     return f"{compared}: {stage.why}"
 
 
+def _how_much(lost: Outcome, won: Outcome) -> str:
+    """Describe how much of a trial was done until it fell behind."""
+    if won.n_folds == 1:
+        return f"{lost.n_rounds} rounds"
+    return f"{lost.n_folds} of {won.n_folds} trainings"
+
+
 # --- steps
 
 # Up to so many raw scores of training rows, the steps of the fit are so much smaller than in
-# the trials, and its rounds so many times as many.
-_FINER_STEPS = ((12_000, 8), (50_000, 4), (500_000, 2), (np.inf, 1))
+# the trials, and its rounds so many times as many, as long as they are no more than so many.
+_FINER_STEPS = (
+    (12_000, 8, np.inf),
+    (50_000, 4, 2_500),
+    (500_000, 2, 2_500),
+    (np.inf, 1, np.inf),
+)
 # The fit has more rows than a trial, and can bear more rounds, unless rows are so few that they
 # cannot tell the best number: then more rounds are as often too many.
 _FEWEST_FOR_MORE_ROUNDS = 1_000
@@ -615,8 +663,8 @@ def _steps(task: FitTask, outcome: Outcome, n_scores: int) -> dict[str, Choice]:
         chosen = {"learning_rate": Choice(rate, best)}
     else:
         # how much smaller the steps are than in the trials; larger for want of time
-        finer: float = next(finer for most, finer in _FINER_STEPS if n_scores <= most)
-        finer = min(finer, in_time / n_rounds)
+        finer, most_rounds = next(steps for most, *steps in _FINER_STEPS if n_scores <= most)
+        finer = min(finer, max(1.0, most_rounds / n_rounds), in_time / n_rounds)
         finer = int(finer) if finer >= 1.0 else max(finer, _TRIAL_RATE / _LARGEST_RATE)
         if parameters.booster == "dart":
             finer = min(finer, 1.0)
