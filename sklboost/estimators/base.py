@@ -208,16 +208,6 @@ class BaseBooster(
     ) -> np.ndarray:
         """Predict a number, the most probable class or a score for each row.
 
-        Parameters
-        ----------
-        X
-        output_margin
-        validate_features
-        base_margin
-        iteration_range
-        pred_contribs
-        pred_interactions
-
         Returns
         -------
         ndarray, shape (n_samples,) or (n_samples, n_outputs)
@@ -242,11 +232,6 @@ class BaseBooster(
     def staged_predict(self, X: Any, *, base_margin: Any = None) -> Iterator[np.ndarray]:
         """Yield what :meth:`predict` returns, after 1, 2, ... rounds.
 
-        Parameters
-        ----------
-        X
-        base_margin
-
         Yields
         ------
         ndarray
@@ -262,11 +247,6 @@ class BaseBooster(
     @by_partitions
     def apply(self, X: Any, iteration_range: tuple[int, int] | None = None) -> np.ndarray:
         """Return the leaf that each row reaches in each tree.
-
-        Parameters
-        ----------
-        X
-        iteration_range
 
         Returns
         -------
@@ -293,10 +273,8 @@ class BaseBooster(
 
         Parameters
         ----------
-        X
         y : array-like of shape (n_samples,)
             Targets.
-        sample_weight
 
         Returns
         -------

@@ -2,24 +2,24 @@
 
 The docstring of an estimator gets its parameters from their fields. A parameter or an attribute of
 several docstrings is described once, in :data:`SHARED`, or where the method is first defined; the
-others have its name alone, on a line of its own.
+others need not mention it.
 """
 
 import functools
 import inspect
 import re
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, Field, fields
 from typing import Any, Literal, TypeVar, dataclass_transform
 
 from sklboost.estimators.parameters.rules import none_is_default, parameter, unused
 
 Class = TypeVar("Class", bound=type[Any])
-# An entry of a section: a line that begins with a name, and indented ones.
-_ENTRIES = re.compile(r"^(\w+)\b.*(?:\n .*)+", re.MULTILINE)
+_PARAMETERS, _ATTRIBUTES = "Parameters\n----------\n", "Attributes\n----------\n"
+_HEADING = re.compile(r"^\w[\w ]*\n---+$", re.MULTILINE)
 
-# Name of an attribute, or of a parameter of methods -> type and text.
+# Name of an attribute, in their order, or of a parameter of methods -> type and text.
 SHARED = {
     "n_features_in_": ("int", "Number of features seen during `fit`."),
     "feature_names_in_": (
@@ -119,7 +119,7 @@ SHARED = {
 
 @dataclass_transform(kw_only_default=True, field_specifiers=(parameter, unused))
 def documented(*, init: Literal[False]) -> Callable[[Class], Class]:
-    """Decorate an estimator: add its parameters to its docstring, and complete the methods.
+    """Decorate an estimator: complete its docstring by parameters and attributes, and the methods.
 
     To editors that read the source it is a dataclass without a constructor of its own, so they show
     the constructor of its parameters; jedi looks no further than a decorator.
@@ -127,44 +127,93 @@ def documented(*, init: Literal[False]) -> Callable[[Class], Class]:
 
     def complete(estimator: Class) -> Class:
         if estimator.__doc__ is not None:  # as it is with python -OO
-            before, after = _completed(estimator.__doc__).split("Attributes\n", maxsplit=1)
+            # compilers from Python 3.13 on take the indentation away
+            about, _, own = inspect.cleandoc(estimator.__doc__).partition(_ATTRIBUTES)
+            names = [name for name in SHARED if name.endswith("_")]
+            if getattr(estimator, "_is_forest", False):  # which has one round
+                names = [name for name in names if not name.startswith("best_")]
+            place = names.index("model_")  # what is its own comes before
+            names[place:place] = [name for name in _entries(own) if name not in names]
+            attributes = _ATTRIBUTES + _arranged(own, names, _SHARED_ENTRIES)
             entries = [_field_entry(own) for own in fields(estimator) if own.init]
-            parameters = "\n".join(["Parameters", "----------", *entries, ""])
-            estimator.__doc__ = f"{before}{parameters}\nAttributes\n{after}"
+            parameters = _PARAMETERS + "\n".join(entries)
+            estimator.__doc__ = "\n\n".join([about.rstrip(), parameters, attributes]) + "\n"
         return methods_documented(estimator)
 
     return complete
 
 
 def methods_documented(cls: Class) -> Class:
-    """Decorate a class: complete the docstrings of its methods."""
+    """Decorate a class: complete the docstrings of its public methods."""
     ours = [base for base in cls.__mro__[1:] if base.__module__.startswith("sklboost.")]
     for name, method in vars(cls).items():
-        if inspect.isfunction(method) and method.__doc__ is not None:
+        is_public = inspect.isfunction(method) and not name.startswith("_")
+        if is_public and method.__doc__ is not None:
             overridden = next((vars(base)[name] for base in ours if name in vars(base)), None)
-            method.__doc__ = _completed(method.__doc__, getattr(overridden, "__doc__", None) or "")
+            inherited = inspect.cleandoc(getattr(overridden, "__doc__", None) or "")
+            names = list(inspect.signature(method).parameters)
+            method.__doc__ = completed(method.__doc__, names, _SHARED_ENTRIES, inherited)
     return cls
 
 
-def _completed(docstring: str, overridden: str = "") -> str:
-    """Replace lines that are a name alone by the entry of the overridden docstring, or the shared.
+def completed(
+    docstring: str, names: Iterable[str], shared: Mapping[str, str], overridden: str = ""
+) -> str:
+    """Return a docstring whose section of parameters has those names that it does not mention, too.
 
-    Of a name with lines of its own below it the shared entry comes first.
+    Their entries are those of the overridden docstring, or the shared ones. Of what it gives
+    further lines the shared entry comes first. Without a section of its own behind the parameters
+    it has all those of the overridden one.
     """
-    # compilers from Python 3.13 on take the indentation away
-    lines = inspect.cleandoc(docstring).splitlines()
-    inherited = {match[1]: match[0] for match in _ENTRIES.finditer(inspect.cleandoc(overridden))}
-    entries = list(lines)
-    for at, line in enumerate(lines):
-        if line in inherited and not "".join(lines[at + 1 : at + 2]).startswith(" "):
-            entries[at] = inherited[line]
-        elif line in SHARED:
-            entries[at] = _entry(line, *SHARED[line])
-    return "\n".join([*entries, ""] if len(lines) > 1 else lines)
+    about, section, others = _divided(inspect.cleandoc(docstring))
+    _, inherited, rest = _divided(overridden)
+    parameters = _arranged(section, names, {**shared, **_entries(inherited)})
+    parts = [about, _PARAMETERS + parameters if parameters else "", others or rest]
+    text = "\n\n".join(filter(None, parts))
+    return f"{text}\n" if "\n" in text else text
 
 
-def _entry(name: str, kind: str, text: str) -> str:
+def _divided(docstring: str) -> tuple[str, str, str]:
+    """Return what comes before the parameters, their entries, and the sections behind them."""
+    first = _HEADING.search(docstring)
+    about, sections = docstring, ""
+    if first is not None:
+        about, sections = docstring[: first.start()], docstring[first.start() :]
+    entries = ""
+    if sections.startswith(_PARAMETERS):
+        entries, _, sections = sections.removeprefix(_PARAMETERS).partition("\n\n")
+    return about.rstrip(), entries.rstrip(), sections.rstrip()
+
+
+def _entries(section: str) -> dict[str, str]:
+    """Return the entries of a section by their names; one may be of several."""
+    entries = re.split(r"\n(?=\S)", section.rstrip()) if section else []
+    return {
+        name.strip("* "): entry
+        for entry in entries
+        for name in re.split(" : |\n", entry, maxsplit=1)[0].split(",")
+    }
+
+
+def _arranged(section: str, names: Iterable[str], known: Mapping[str, str]) -> str:
+    """Return the entries of these names in their order: a section's own, or known ones."""
+    own = _entries(section)
+    # of a name alone the lines below it are what it adds
+    whole = {
+        name: known[name] + entry.removeprefix(name)
+        for name, entry in own.items()
+        if name in known and entry.partition("\n")[0] == name
+    }
+    found = {**known, **own, **whole}
+    return "\n".join(dict.fromkeys(found[name] for name in names if name in found))
+
+
+def entry(name: str, kind: str, text: str) -> str:
+    """Return the entry of a parameter or an attribute."""
     return f"{name} : {kind}\n" + textwrap.indent(inspect.cleandoc(text), "    ")
+
+
+_SHARED_ENTRIES = {name: entry(name, *of_name) for name, of_name in SHARED.items()}
 
 
 @functools.cache  # estimators share most parameters
@@ -173,4 +222,4 @@ def _field_entry(field: Field[Any]) -> str:
     quoted = f'"{field.default}"' if isinstance(field.default, str) else repr(field.default)
     default = "optional" if field.default is None else f"default={quoted}"
     kind = field.metadata["rule"].kind + (" or None" if none_is_default(field) else "")
-    return _entry(field.name, f"{kind}, {default}", field.metadata["text"])
+    return entry(field.name, f"{kind}, {default}", field.metadata["text"])
