@@ -14,7 +14,7 @@ from sklboost.displays.figures import (
     SERIES,
     Display,
     check_number,
-    draws_like,
+    function_of,
     hide_frame,
     short_number,
 )
@@ -57,14 +57,8 @@ class DerivationDisplay(Display):
     ----------
     outputs_, similarities_ : ndarray of float64, shape (n_reg_lambdas,)
         Where the minima are, and minus twice how low.
-    ax_ : matplotlib.axes.Axes
-    figure_ : matplotlib.figure.Figure
     lines_ : list of matplotlib.lines.Line2D
         The parabolas.
-
-    See Also
-    --------
-    plot_derivation : A function that draws the same and returns the axes.
 
     Examples
     --------
@@ -119,7 +113,7 @@ class DerivationDisplay(Display):
         reg_lambdas: Sequence[float] | None = None,
         ax: Any = None,
     ) -> Self:
-        """Draw the parabolas of a node of a fitted estimator.
+        """Draw what a node of a fitted estimator adds to the objective, for every output.
 
         Parameters
         ----------
@@ -130,20 +124,12 @@ class DerivationDisplay(Display):
             Which of them, if a tree has values for several outputs (`multi_strategy`).
         reg_lambdas : sequence of float, optional
             Each has a parabola. None: 0, the model's own, and one that halves the output.
-        ax : matplotlib.axes.Axes, optional
-            None: a new figure.
-
-        Returns
-        -------
-        DerivationDisplay
 
         Raises
         ------
         ValueError
             If there is no such tree, node or output; it names those that there are. If a lambda is
             no number from 0 on.
-        ImportError
-            If matplotlib is not installed.
         """
         fitted = fitted_model(estimator)
         model = fitted.model
@@ -221,19 +207,7 @@ class DerivationDisplay(Display):
         return np.linspace(low, high, _N_POINTS)
 
 
-@draws_like(DerivationDisplay.from_estimator)
-def plot_derivation(
-    estimator: Any,
-    tree: int = 0,
-    node: int = 0,
-    *,
-    output: int = 0,
-    reg_lambdas: Sequence[float] | None = None,
-    ax: Any = None,
-) -> Any:
-    """Draw what a node of a fitted estimator adds to the objective, for every output."""
-    settings = dict(output=output, reg_lambdas=reg_lambdas, ax=ax)
-    return DerivationDisplay.from_estimator(estimator, tree, node, **settings).ax_
+plot_derivation = function_of("plot_derivation", DerivationDisplay.from_estimator)
 
 
 def _sums(fitted: FittedModel, position: int, output: int) -> tuple[float, float]:

@@ -16,7 +16,7 @@ from typing import Any, Literal, TypeVar, dataclass_transform
 from sklboost.estimators.parameters.rules import none_is_default, parameter, unused
 
 Class = TypeVar("Class", bound=type[Any])
-_PARAMETERS, _ATTRIBUTES = "Parameters\n----------\n", "Attributes\n----------\n"
+PARAMETERS, ATTRIBUTES = "Parameters\n----------\n", "Attributes\n----------\n"
 _HEADING = re.compile(r"^\w[\w ]*\n---+$", re.MULTILINE)
 
 # Name of an attribute, in their order, or of a parameter of methods -> type and text.
@@ -128,15 +128,15 @@ def documented(*, init: Literal[False]) -> Callable[[Class], Class]:
     def complete(estimator: Class) -> Class:
         if estimator.__doc__ is not None:  # as it is with python -OO
             # compilers from Python 3.13 on take the indentation away
-            about, _, own = inspect.cleandoc(estimator.__doc__).partition(_ATTRIBUTES)
+            about, _, own = inspect.cleandoc(estimator.__doc__).partition(ATTRIBUTES)
             names = [name for name in SHARED if name.endswith("_")]
             if getattr(estimator, "_is_forest", False):  # which has one round
                 names = [name for name in names if not name.startswith("best_")]
             place = names.index("model_")  # what is its own comes before
-            names[place:place] = [name for name in _entries(own) if name not in names]
-            attributes = _ATTRIBUTES + _arranged(own, names, _SHARED_ENTRIES)
+            names[place:place] = [name for name in entries_of(own) if name not in names]
+            attributes = ATTRIBUTES + _arranged(own, names, _SHARED_ENTRIES)
             entries = [_field_entry(own) for own in fields(estimator) if own.init]
-            parameters = _PARAMETERS + "\n".join(entries)
+            parameters = PARAMETERS + "\n".join(entries)
             estimator.__doc__ = "\n\n".join([about.rstrip(), parameters, attributes]) + "\n"
         return methods_documented(estimator)
 
@@ -165,27 +165,27 @@ def completed(
     further lines the shared entry comes first. Without a section of its own behind the parameters
     it has all those of the overridden one.
     """
-    about, section, others = _divided(inspect.cleandoc(docstring))
-    _, inherited, rest = _divided(overridden)
-    parameters = _arranged(section, names, {**shared, **_entries(inherited)})
-    parts = [about, _PARAMETERS + parameters if parameters else "", others or rest]
+    about, section, others = divided(inspect.cleandoc(docstring))
+    _, inherited, rest = divided(overridden)
+    parameters = _arranged(section, names, {**shared, **entries_of(inherited)})
+    parts = [about, PARAMETERS + parameters if parameters else "", others or rest]
     text = "\n\n".join(filter(None, parts))
     return f"{text}\n" if "\n" in text else text
 
 
-def _divided(docstring: str) -> tuple[str, str, str]:
+def divided(docstring: str) -> tuple[str, str, str]:
     """Return what comes before the parameters, their entries, and the sections behind them."""
     first = _HEADING.search(docstring)
     about, sections = docstring, ""
     if first is not None:
         about, sections = docstring[: first.start()], docstring[first.start() :]
     entries = ""
-    if sections.startswith(_PARAMETERS):
-        entries, _, sections = sections.removeprefix(_PARAMETERS).partition("\n\n")
+    if sections.startswith(PARAMETERS):
+        entries, _, sections = sections.removeprefix(PARAMETERS).partition("\n\n")
     return about.rstrip(), entries.rstrip(), sections.rstrip()
 
 
-def _entries(section: str) -> dict[str, str]:
+def entries_of(section: str) -> dict[str, str]:
     """Return the entries of a section by their names; one may be of several."""
     entries = re.split(r"\n(?=\S)", section.rstrip()) if section else []
     return {
@@ -197,7 +197,7 @@ def _entries(section: str) -> dict[str, str]:
 
 def _arranged(section: str, names: Iterable[str], known: Mapping[str, str]) -> str:
     """Return the entries of these names in their order: a section's own, or known ones."""
-    own = _entries(section)
+    own = entries_of(section)
     # of a name alone the lines below it are what it adds
     whole = {
         name: known[name] + entry.removeprefix(name)
