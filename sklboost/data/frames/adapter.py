@@ -45,39 +45,23 @@ class ColumnAdapter(ABC):
     def numbers(self) -> tuple[np.ndarray, np.ndarray | None]:
         """Return the values of a column of numbers, and which of them are missing.
 
-        Returns
-        -------
-        values : ndarray of bool, int, uint or float of any width, shape (n_rows,)
-            A view of the user's memory where that is possible.
-        missing : ndarray of bool, shape (n_rows,), or None
-            What stands in `values` there has no meaning. NaN among floats is missing, too, and need
-            not be marked. None: nothing is marked.
+        Values are bool, integers or floats of any width, a view of the user's memory if possible.
+        Where one is marked it has no meaning. NaN among floats need not be marked. None: none is.
         """
         raise TypeError(f"a column of kind {self.kind!r} has no numbers")
 
     def times(self) -> tuple[np.ndarray, np.ndarray | None, str]:
-        """Return times as integers, which of them are missing, and their unit.
+        """Return times as int64, which of them are missing, or None, and their dtype in NumPy.
 
-        Returns
-        -------
-        values : ndarray of int64, shape (n_rows,)
-            Instants in UTC where there is a time zone.
-        missing : ndarray of bool, shape (n_rows,), or None
-        unit : str
-            A dtype of NumPy: "datetime64[ns]" or "timedelta64[us]", for instance.
+        Instants are in UTC where there is a time zone.
         """
         raise TypeError(f"a column of kind {self.kind!r} has no times")
 
     def categories(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return a column of any kind but "unsupported" as categories.
+        """Return a column of any kind but "unsupported" as integers, and what they stand for.
 
-        Returns
-        -------
-        codes : ndarray of any int, shape (n_rows,)
-            -1: missing.
-        values : ndarray, shape (n_categories,)
-            What the codes stand for, each once, in any order, also such as no row has. Text and
-            mixed values are objects; numbers, times and bools have a dtype of NumPy.
+        -1: missing. Values are there once, in any order, also such as no row has. Text and mixed
+        ones are objects; numbers, times and bools have a dtype of NumPy.
         """
         if self.kind == "number":
             return distinct(*self.numbers())
@@ -195,14 +179,11 @@ class FrameAdapter(ABC):
         return f"column {i}" if self.names is None else f"column {self.names[i]!r}"
 
     def matrix(self) -> np.ndarray | None:
-        """Return all values as one array, if that is quicker than going column by column.
+        """Return all values as one array of floats, if that is quicker than column by column.
 
-        Returns
-        -------
-        ndarray of float32 or float64, shape (n_rows, n_columns), or None
-            The values exactly as they are, NaN for missing ones; a view of the user's memory, or a
-            small copy. None if a column is not of numbers, if float64 cannot hold them, or if it
-            would take a copy of more than 65,536 values.
+        They are exactly as they are, NaN for missing ones: a view of the user's memory, or a small
+        copy. None if a column is not of numbers, if float64 cannot hold them, or if it would take a
+        copy of more than 65,536 values.
         """
         if self.n_rows * self.n_columns > SMALL:
             return None
@@ -441,11 +422,6 @@ class ArrangedColumns(FrameAdapter):
         super().__init__(None, source.n_rows, len(arrangement))
         self._source = source
         self._arrangement = arrangement
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Number of rows and of columns: what scikit-learn asks a table for."""
-        return self.n_rows, self.n_columns
 
     def read_column(self, i: int) -> ColumnAdapter:
         number, order = self._arrangement[i]

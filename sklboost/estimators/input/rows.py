@@ -329,8 +329,8 @@ def _read_eval_set(given: FitArguments) -> list[GivenSet]:
     ):
         if getattr(given, name) is not None:
             raise ValueError(f"{name} goes with X_val; for eval_set there is {twin}")
-    weights = _one_for_each_set(given.sample_weight_eval_set, len(pairs), "sample_weight_eval_set")
-    margins = _one_for_each_set(given.base_margin_eval_set, len(pairs), "base_margin_eval_set")
+    weights = one_for_each_set(given.sample_weight_eval_set, len(pairs), "sample_weight_eval_set")
+    margins = one_for_each_set(given.base_margin_eval_set, len(pairs), "base_margin_eval_set")
     sets = []
     for index, pair in enumerate(pairs):
         if not isinstance(pair, list | tuple) or len(pair) != 2:
@@ -344,7 +344,8 @@ def _read_eval_set(given: FitArguments) -> list[GivenSet]:
     return sets
 
 
-def _one_for_each_set(given: Any, n_sets: int, name: str) -> Sequence[Any]:
+def one_for_each_set(given: Any, n_sets: int, name: str) -> Sequence[Any]:
+    """Return an entry for each validation set; None stands for None everywhere."""
     if given is None:
         return [None] * n_sets
     if not isinstance(given, list | tuple) or len(given) != n_sets:
