@@ -77,14 +77,14 @@ class Dart(Booster):
         self._history: list[Rescaling] = []
         self._weights = np.empty(0)
 
-    def drop_rounds(self, params: TreeParams) -> None:  # noqa: D102
+    def drop_rounds(self, params: TreeParams) -> None:
         dropped = choose_rounds(self._weights, self._dropout, self._seed)
         learning_rate = params.learning_rate * params.num_parallel_tree
         self._history.append(rescaling(dropped, learning_rate, self._dropout))
         if len(dropped) > 0:
             self._grower.add(functools.partial(self._scaled, dropped, -self._weights[dropped]))
 
-    def add(self, trees: Trees, n_rounds: int, *, ends_round: bool) -> np.ndarray:  # noqa: D102
+    def add(self, trees: Trees, n_rounds: int, *, ends_round: bool) -> np.ndarray:
         self._growing.append(trees)
         if not ends_round:
             return np.empty((1, 0, 0))
@@ -102,7 +102,7 @@ class Dart(Booster):
         self._evaluation.read_from(trees)
         return self._evaluation.score(trees, 1)
 
-    def trees(self, n_rounds: int) -> Trees:  # noqa: D102
+    def trees(self, n_rounds: int) -> Trees:
         weights = functools.reduce(rescale, self._history[:n_rounds], np.empty(0))
         return self._scaled(np.arange(n_rounds), weights)
 

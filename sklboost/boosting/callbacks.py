@@ -197,9 +197,7 @@ class EarlyStopping(TrainingCallback):
         self.maximize = maximize
         self._seen = _NOTHING_SEEN
 
-    def after_iteration(  # noqa: D102, as in TrainingCallback
-        self, training: TrainingState, epoch: int, evals_log: EvalsLog
-    ) -> bool:
+    def after_iteration(self, training: TrainingState, epoch: int, evals_log: EvalsLog) -> bool:
         if not evals_log:
             raise ValueError(
                 "EarlyStopping has no validation data to watch: give fit X_val and y_val, "
@@ -218,7 +216,7 @@ class EarlyStopping(TrainingCallback):
         training.best_score = None if best < 0 else float(values[best])
         return since_best >= self.rounds
 
-    def after_training(self, training: TrainingState) -> None:  # noqa: D102, as in TrainingCallback
+    def after_training(self, training: TrainingState) -> None:
         self._seen = _NOTHING_SEEN
 
     def _best(self, values: Sequence[float], maximize: bool) -> int:
@@ -269,7 +267,7 @@ class LearningRateScheduler(TrainingCallback):
                 _check_rate(rate, epoch)
         self.learning_rates = learning_rates
 
-    def before_training(self, training: TrainingState) -> None:  # noqa: D102, as in TrainingCallback
+    def before_training(self, training: TrainingState) -> None:
         if callable(self.learning_rates) or len(self.learning_rates) >= training.n_estimators:
             return
         raise ValueError(
@@ -277,9 +275,7 @@ class LearningRateScheduler(TrainingCallback):
             "rounds: give one for each round, or a function of the round's number"
         )
 
-    def before_iteration(  # noqa: D102, as in TrainingCallback
-        self, training: TrainingState, epoch: int, evals_log: EvalsLog
-    ) -> bool:
+    def before_iteration(self, training: TrainingState, epoch: int, evals_log: EvalsLog) -> bool:
         rates = self.learning_rates
         training.learning_rate = _check_rate(
             rates(epoch) if callable(rates) else rates[epoch], epoch
@@ -353,20 +349,18 @@ class Checkpoint(TrainingCallback):
         self.name = name
         self.interval = interval
 
-    def before_training(self, training: TrainingState) -> None:  # noqa: D102, as in TrainingCallback
+    def before_training(self, training: TrainingState) -> None:
         if not Path(self.directory).is_dir():
             raise FileNotFoundError(
                 f"directory={str(self.directory)!r}: there is no such folder; create it first"
             )
 
-    def after_iteration(  # noqa: D102, as in TrainingCallback
-        self, training: TrainingState, epoch: int, evals_log: EvalsLog
-    ) -> bool:
+    def after_iteration(self, training: TrainingState, epoch: int, evals_log: EvalsLog) -> bool:
         if training.n_rounds % self.interval == 0:
             self._save(training)
         return False
 
-    def after_training(self, training: TrainingState) -> None:  # noqa: D102, as in TrainingCallback
+    def after_training(self, training: TrainingState) -> None:
         if training.n_rounds > training.first_round and training.n_rounds % self.interval != 0:
             self._save(training)
 

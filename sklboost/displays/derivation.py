@@ -21,7 +21,8 @@ from sklboost.displays.figures import (
 from sklboost.displays.tree import tree_title
 from sklboost.engine.structs import PARAMS_DTYPE, TreeParams
 from sklboost.estimators.parameters.rules import number
-from sklboost.estimators.predict.fitted_model import FittedModel, fitted_model
+from sklboost.estimators.predict.fitted_model import fitted_model
+from sklboost.inspection.derivation.grown_tree import grown_tree
 from sklboost.tree.core.formulas import leaf_weight, similarity_at
 
 _N_POINTS = 201
@@ -137,7 +138,8 @@ class DerivationDisplay(Display):
         start, stop = model.tree_starts[tree], model.tree_starts[tree + 1]
         check_number("node", node, int(stop - start), f"tree {tree} has the nodes")
         check_number("output", output, len(model.values), "trees have values for outputs")
-        gradient, hessian = _sums(fitted, int(start) + node, output)
+        sums = grown_tree(model._replace(unpruned=None), tree).sums
+        gradient, hessian = sums[node, output, 1:].tolist()
         if hessian <= 0.0:
             raise ValueError(
                 f"node={node}: no rows of this output came there in training, and without a "
@@ -208,13 +210,3 @@ class DerivationDisplay(Display):
 
 
 plot_derivation = function_of("plot_derivation", DerivationDisplay.from_estimator)
-
-
-def _sums(fitted: FittedModel, position: int, output: int) -> tuple[float, float]:
-    """G and H of a node, given by its place in all trees."""
-    model = fitted.model
-    if model.outputs.shape[1] > 0:
-        sums = model.outputs[position, output]
-        return float(sums.gradient), float(sums.hessian)
-    node = model.nodes[position]
-    return float(node.gradient), float(node.cover)

@@ -59,7 +59,7 @@ class XGBClassifierLite(ClassifierParameters, ClassifierMixin, BaseBooster):
         -------
         ndarray of float64, shape (n_samples,) or (n_samples, n_classes)
         """
-        return by_rows(self._raw_scores(X, base_margin, iteration_range))
+        return by_rows(self._scored(X, base_margin, iteration_range)[1])
 
     @by_partitions
     def predict_proba(

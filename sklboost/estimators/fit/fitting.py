@@ -528,5 +528,6 @@ def path_of_first_tree(task: FitTask) -> Bunch:
     start = np.repeat(model.base_score[:, np.newaxis], len(rows.y), axis=1)
     ((gradient,), (hessian,)) = loss.gradients(rows.targets, start)
     (leaf,) = leaves(model, rows.X, task.parameters.n_jobs).T
-    path = pruning_path(model.nodes, leaf, weight * gradient, weight * hessian, model.params_of(0))
-    return Bunch(ccp_alphas=path.alphas, impurities=path.impurities)
+    sums, params = (weight * gradient, weight * hessian), model.params_of(0)
+    alphas, impurities = pruning_path(model.nodes, leaf, *sums, params)
+    return Bunch(ccp_alphas=alphas, impurities=impurities)

@@ -135,24 +135,6 @@ class ExplainingMixin(HasFittedModel):
 
         return explained_rows(self._fitted, X, X_background, by_position)
 
-    def _contributions(
-        self,
-        X: Any,
-        base_margin: Any,
-        iteration_range: tuple[int, int] | None,
-        single: bool,
-        pairs: bool,
-        validate_features: bool,
-    ) -> np.ndarray:
-        """Return the result of `predict` for `pred_contribs` and `pred_interactions`."""
-        if single and pairs:
-            raise ValueError(
-                "pred_contribs=True and pred_interactions=True: predict gives one of them; call it "
-                "once for each"
-            )
-        rows = self._explained_rows(X, by_position=not validate_features)
-        return rows.with_bias(base_margin, iteration_range, pairs)
-
     @property
     def feature_importances_(self) -> np.ndarray:
         """Importance of each feature by its splits, scaled to sum 1; shape (n_features,).
