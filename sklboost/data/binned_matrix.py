@@ -103,11 +103,7 @@ def _remedy(path: Path) -> str:
 
 
 def open_folder(path: str | os.PathLike[str]) -> tuple[BinFolder, dict[str, Any]]:
-    """Open a folder; return its description, too.
-
-    FileNotFoundError if there is no such folder, or it is not complete; ValueError if a later
-    version has written it, or it has other files than it says.
-    """
+    """Open a folder; return its description, too."""
     folder = Path(os.fspath(path)).absolute()
     try:
         text = (folder / _DESCRIPTION).read_text(encoding="utf-8")

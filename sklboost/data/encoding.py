@@ -310,10 +310,7 @@ def _fit_category(
 
 
 def list_encoding(categories: Sequence[Any], *, is_declared: bool) -> Encoding:
-    """Return the encoding of categories whose codes are their places in a list.
-
-    ValueError if one occurs twice, or if there are too many.
-    """
+    """Return the encoding of categories whose codes are their places in a list."""
     place = {category: code for code, category in enumerate(categories)}
     if len(place) < len(categories):
         raise ValueError("a category occurs twice")

@@ -175,10 +175,7 @@ def value_array(X: np.ndarray | Table | SparseTable) -> np.ndarray:
 
 
 def join_rows(X: Features | RemoteFeatures, other: Features) -> Features | RemoteFeatures:
-    """Return the rows of `X`, then the rows of `other`, which has the same features: a copy.
-
-    ValueError if only one of them is a BinnedMatrix, or sparse.
-    """
+    """Return the rows of `X`, then the rows of `other`, which has the same features: a copy."""
     if isinstance(X, RemoteFeatures):
         local: Any = other  # no bins: a fit on a cluster has values
         return X.join(value_array(local))

@@ -29,10 +29,7 @@ Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
 
 class ParquetFiles(FrameAdapter):
-    """The columns `names` of Parquet files, one file's rows after the other's.
-
-    ValueError if a file cannot be read, lacks a column, or has it with another type than the first.
-    """
+    """The columns `names` of Parquet files, one file's rows after the other's."""
 
     def __init__(self, paths: list[Path], names: list[str]) -> None:
         self._paths = paths
@@ -330,7 +327,6 @@ def as_files(given: Any, folder: Path | None, names: Sequence[str]) -> Iterator[
     """Give the paths of Parquet files: those given, or of a lazy frame those that it is written to.
 
     The latter lie in `folder`, or where the system keeps such files, and are removed in the end.
-    ValueError if a lazy frame has not all columns of these names: before anything is computed.
     """
     is_dask, kind = dask_kind(given) == "DataFrame", type(given)
     is_polars = kind.__name__ == "LazyFrame" and kind.__module__.partition(".")[0] == "polars"

@@ -28,8 +28,7 @@ _REMEDIES = {
 def read_bytes(source: Any, library: str = "") -> tuple[bytes, str]:
     """Return what is in a path, file object or bytes, and its name for errors.
 
-    The caller takes models of a `library`, too, which an error says. TypeError if `source` is none
-    of these, ValueError if it is the text of a model.
+    The caller takes models of a `library`, too, which an error says.
     """
     if isinstance(source, bytes | bytearray | memoryview):
         return bytes(source), "the model file"

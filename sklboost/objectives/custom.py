@@ -214,9 +214,7 @@ def ask_derivatives(
 ) -> None:
     """Fill gradient and hessian of the rows, not weighted; both (n_outputs, n_samples), any float.
 
-    They are in `units`, shape (n_outputs, 2), which are chosen and filled, too. TypeError if what
-    the loss returns is no pair of real numbers, ValueError if that has another shape or all
-    hessians are 0, FaultyRowError if a gradient is no finite number or a hessian none >= 0.
+    They are in `units`, shape (n_outputs, 2), which are chosen and filled, too.
     """
     extra = (weight,) if loss.takes_weight else ()
     given = read_pair(loss.name, loss.gradients(y, raw_score, *extra), raw_score.shape)

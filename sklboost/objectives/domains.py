@@ -68,10 +68,7 @@ def predictions_of(link: str, raw_score: np.ndarray) -> np.ndarray:
 
 
 def raw_score_of(link: str, prediction: float, objective: str) -> float:
-    """Return the raw score of a prediction; for softmax any number is as good as another.
-
-    ValueError if there is none; `objective` is the name of the loss in the text.
-    """
+    """Return the raw score of a prediction; for softmax any number is as good as another."""
     if link == LOG:
         check_base_score(prediction, objective, POSITIVE)
         return float(np.log(prediction))

@@ -303,9 +303,7 @@ def check_names(names: Iterable[Any]) -> None:
 def check_kinds(adapter: FrameAdapter, categorical: Collection[int]) -> None:
     """Raise an error if there are columns that cannot be features.
 
-    `categorical` are the numbers of columns that the user has declared to be categories. ValueError
-    for text that is not declared, mixed objects and complex numbers, TypeError for values of other
-    types.
+    `categorical` are the numbers of columns that the user has declared to be categories.
     """
     columns = [adapter.column(i) for i in range(adapter.n_columns)]
     for kind, message in (("unsupported", _unsupported), ("text", _text), ("mixed", _mixed)):

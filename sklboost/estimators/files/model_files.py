@@ -205,8 +205,7 @@ def _check_version(section: DocumentSection) -> None:
 def read_estimator(section: DocumentSection, estimator_class: Any, source: str) -> Any:
     """Return the fitted estimator of a section, of one of our classes or one that inherits from it.
 
-    `source` is the name of the file. ModelFileError if anything in it is not as
-    :func:`estimator_document` writes it; TypeError if it has an estimator of another class.
+    `source` is the name of the file.
     """
     name = read_kind(section)
     if name != kind_of(estimator_class):

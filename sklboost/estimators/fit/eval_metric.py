@@ -54,10 +54,6 @@ def resolve_metrics(eval_metric: Any, targets: Targets, loss: Loss, *, start: Ro
     each function is called with them once, so that what fails fails before the training, and a
     function that returns ``(name, value, is_higher_better)`` tells its direction; a list of these
     are several metrics.
-
-    ValueError for an unknown name, which says what was possible; two metrics of one name; a
-    function that gives no number, or of classes cannot take probabilities. TypeError for a function
-    of other parameters.
     """
     outputs = _Outputs(targets, loss)
     if eval_metric is None and loss.own_metrics:
@@ -256,10 +252,7 @@ def _name_of(function: Callable[..., Any]) -> str:
 
 
 def form_of(metric: Callable[..., Any], name: str) -> tuple[bool, WeightsOf]:
-    """Return whether a callable is a scorer, (estimator, X, y), and what makes its weights.
-
-    TypeError if it can be called in neither form.
-    """
+    """Return whether a callable is a scorer, (estimator, X, y), and what makes its weights."""
     try:
         signature = inspect.signature(metric)
     except ValueError:  # some functions written in C have no signature

@@ -152,10 +152,7 @@ def bin_rows(team: ThreadTeam, rows: Rows, parameters: Parameters) -> Bins:
 
 @np.errstate(all="ignore")
 def start_of(task: FitTask) -> np.ndarray:
-    """Return the raw score of the model before its first tree, float64, shape (n_outputs,).
-
-    ValueError if `base_score` has too few or too many numbers, or one that is no prediction.
-    """
+    """Return the raw score of the model before its first tree, float64, shape (n_outputs,)."""
     rows, loss = task.rows, task.loss
     base_score: Any = task.parameters.base_score
     if task.continued is not None:

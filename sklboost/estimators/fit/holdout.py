@@ -37,8 +37,6 @@ def hold_out(
     they have the fraction of the weight, so many of each part; whole groups; or by
     time the last rows, as many as make up the fraction of the rows. Of random rows, one of each
     number of the `needs` is left: the last in that order.
-
-    ValueError if one side would have no rows, or for groups that do not fit.
     """
     places = order_to_hold_out(rows, how=how, parts=parts, seed=seed)
     mask = places < fraction * (1.0 - _ROUNDING)

@@ -98,11 +98,7 @@ def read_given(
     names: QueryNames | None = None,  # of validation rows; None: those of the training
     caller: str = "",  # the estimator's class in a fit
 ) -> GivenQueries:
-    """Check relevances, queries and their weights, given by either way, as `fit` has them.
-
-    ValueError if there are no queries, or both forms; for wrong lengths, labels that are missing,
-    weights that differ within a query.
-    """
+    """Check relevances, queries and their weights, given by either way, as `fit` has them."""
     is_validation, names = names is not None, names or QueryNames()
     relevances = RegressionTargets.read(y, names.y, caller)
     if relevances.ndim != 1:

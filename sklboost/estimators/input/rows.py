@@ -72,12 +72,10 @@ def row_values(
     """Return an argument that has an entry for each row, of any container, as an array.
 
     The array has what was given exactly: see :func:`~sklboost.data.frames.read_values`. Shapes are
-    left to the caller, or to scikit-learn, as are NaN and infinity among floats. `name` is the
-    argument's, for errors, and `what` a key of the remedies. `numeric`: numbers, also written as
-    text, rather than labels. `unknown`: what is missing in several columns becomes NaN, which
-    stands for not known. `records`: it may be an array with fields. ValueError for values that are
-    missing or masked and, if `numeric`, for times and what is no number; TypeError for what has no
-    entry for each row.
+    left to the caller, or to scikit-learn, as are NaN and infinity among floats. `what` is a key of
+    the remedies. `numeric`: numbers, also written as text, rather than labels. `unknown`: what is
+    missing in several columns becomes NaN, which stands for not known. `records`: it may be an
+    array with fields.
     """
     dtype = str(getattr(given, "dtype", ""))
     if what == "targets" and dtype.startswith("period"):
@@ -133,10 +131,7 @@ def _as_numbers(values: np.ndarray, name: str, what: str) -> np.ndarray:
 
 
 def one_each(given: Any, name: str, what: str, n_rows: int, *, numeric: bool = False) -> np.ndarray:
-    """Return one value for each row, such as the label of its query.
-
-    ValueError for other shapes than (n_rows,), and for what is missing, as NaN is.
-    """
+    """Return one value for each row, such as the label of its query."""
     values = np.asarray(row_values(given, name, what, numeric=numeric))
     if values.shape != (n_rows,):
         raise ValueError(
@@ -483,8 +478,6 @@ def training_rows(
     """Check the rows of a fit; drop those of weight 0, or of no known target.
 
     `kind` reads the targets. `encodings` are those of a model that is continued.
-    ValueError for wrong shapes or lengths, no rows, targets or weights that are NaN or infinite,
-    negative weights, weights that are all 0, a column of targets none of which is known.
     """
     learn_table: Any = fit_table
     sample_weight = given.sample_weight

@@ -239,10 +239,7 @@ def survival_targets(
 
 
 def read_survival(y: Any, name: str, caller: str = "") -> np.ndarray:
-    """Return targets of any form as records of lower, upper, entry_time and, if given, stratum.
-
-    `name` is the argument's, for errors; `caller` the class of the estimator that is fitted.
-    """
+    """Return targets of any form as records of lower, upper, entry_time and, if given, stratum."""
     if y is None:
         RegressionTargets.read(y, name, caller)
     y = y.compute() if dask_kind(y) else y

@@ -231,8 +231,7 @@ def read_names(
     """Return parameters under the names that they have here, and leave out what has no effect.
 
     `known` are the parameters of the class named `owner`, `unused` the parameters of other
-    estimators that it has no use for. UnknownParameterError if there is no such parameter, or if
-    one is given under two names.
+    estimators that it has no use for.
     """
     read: dict[str, Any] = {}
     spelled: dict[str, str] = {}
