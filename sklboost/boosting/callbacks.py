@@ -17,6 +17,8 @@ from uuid import uuid4
 import joblib
 import numpy as np
 
+from sklboost.docstrings import describe_methods
+
 if TYPE_CHECKING:
     from sklboost.boosting.training import Training
 
@@ -84,23 +86,13 @@ class TrainingCallback:
         return f"{type(self).__name__}({', '.join(given)})"
 
     def before_training(self, training: TrainingState) -> None:
-        """Called before the first round.
-
-        Parameters
-        ----------
-        training : TrainingState
-            The training that begins.
-        """
+        """Called before the first round."""
 
     def before_iteration(self, training: TrainingState, epoch: int, evals_log: EvalsLog) -> bool:
         """Called before a round.
 
         Parameters
         ----------
-        training : TrainingState
-            The training.
-        epoch : int
-            Number of the round, from 0; rounds of a continued model count.
         evals_log : dict
             Values of the metrics so far, ``{"validation_0": {"logloss": [0.61, 0.55]}}``. Empty
             without validation data.
@@ -117,10 +109,6 @@ class TrainingCallback:
 
         Parameters
         ----------
-        training : TrainingState
-            The training.
-        epoch : int
-            Number of the round, from 0; rounds of a continued model count.
         evals_log : dict
             Values of the metrics up to this round, ``{"validation_0": {"logloss": [0.61, 0.55]}}``.
             Empty without validation data.
@@ -133,13 +121,16 @@ class TrainingCallback:
         return False
 
     def after_training(self, training: TrainingState) -> None:
-        """Called after the last round, also after an error or Ctrl-C.
+        """Called after the last round, also after an error or Ctrl-C."""
 
-        Parameters
-        ----------
-        training : TrainingState
-            The training that ended.
-        """
+
+describe_methods(
+    TrainingCallback,
+    {
+        "training": "training : TrainingState\n    The training.",
+        "epoch": "epoch : int\n    Number of the round, from 0; rounds of a continued model count.",
+    },
+)
 
 
 class EarlyStopping(TrainingCallback):

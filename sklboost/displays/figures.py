@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, ParamSpec, Self, TypeVar
 
-from sklboost.estimators.parameters.docstrings import (
+from sklboost.docstrings import (
     ATTRIBUTES,
     PARAMETERS,
     completed,

@@ -5,6 +5,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils import check_consistent_length
 
+from sklboost.docstrings import described_like
 from sklboost.estimators.base import BaseBooster
 from sklboost.estimators.input.rows import FitArguments, row_weights
 from sklboost.estimators.input.survival_targets import SurvivalTargets, read_survival, with_fields
@@ -174,6 +175,7 @@ class XGBSurvivalLite(SurvivalParameters, BaseBooster):
             times = following[np.column_stack(places)]
         return times if levels.ndim else times[:, 0]
 
+    @described_like(predict_quantile)
     @by_partitions
     def predict_cumulative_hazard_function(
         self, X: Any, return_array: bool = False, *, strata: Any = None, base_margin: Any = None
@@ -188,8 +190,6 @@ class XGBSurvivalLite(SurvivalParameters, BaseBooster):
         ----------
         return_array : bool, default=False
             Return values at `unique_times_` instead of functions.
-        strata : array-like of shape (n_samples,), optional
-            Strata of the rows, if the model was fitted with strata.
 
         Returns
         -------
@@ -200,6 +200,7 @@ class XGBSurvivalLite(SurvivalParameters, BaseBooster):
         times, hazards = self._hazards(X, strata, base_margin)
         return hazards if return_array else step_functions(times, hazards, first=0.0)
 
+    @described_like(predict_cumulative_hazard_function)
     @by_partitions
     def predict_survival_function(
         self, X: Any, return_array: bool = False, *, strata: Any = None, base_margin: Any = None
@@ -207,13 +208,6 @@ class XGBSurvivalLite(SurvivalParameters, BaseBooster):
         """Predict the probability of each row to have had no event yet as a function of time.
 
         It is ``exp(-H)`` with the cumulative hazard H.
-
-        Parameters
-        ----------
-        return_array : bool, default=False
-            Return values at `unique_times_` instead of functions.
-        strata : array-like of shape (n_samples,), optional
-            Strata of the rows, if the model was fitted with strata.
 
         Returns
         -------

@@ -7,17 +7,21 @@ others need not mention it.
 
 import functools
 import inspect
-import re
-import textwrap
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
 from dataclasses import MISSING, Field, fields
 from typing import Any, Literal, TypeVar, dataclass_transform
 
+from sklboost.docstrings import (
+    ATTRIBUTES,
+    PARAMETERS,
+    arranged,
+    describe_methods,
+    entries_of,
+    entry,
+)
 from sklboost.estimators.parameters.rules import none_is_default, parameter, unused
 
 Class = TypeVar("Class", bound=type[Any])
-PARAMETERS, ATTRIBUTES = "Parameters\n----------\n", "Attributes\n----------\n"
-_HEADING = re.compile(r"^\w[\w ]*\n---+$", re.MULTILINE)
 
 # Name of an attribute, in their order, or of a parameter of methods -> type and text.
 SHARED = {
@@ -134,7 +138,7 @@ def documented(*, init: Literal[False]) -> Callable[[Class], Class]:
                 names = [name for name in names if not name.startswith("best_")]
             place = names.index("model_")  # what is its own comes before
             names[place:place] = [name for name in entries_of(own) if name not in names]
-            attributes = ATTRIBUTES + _arranged(own, names, _SHARED_ENTRIES)
+            attributes = ATTRIBUTES + arranged(own, names, _SHARED_ENTRIES)
             entries = [_field_entry(own) for own in fields(estimator) if own.init]
             parameters = PARAMETERS + "\n".join(entries)
             estimator.__doc__ = "\n\n".join([about.rstrip(), parameters, attributes]) + "\n"
@@ -144,73 +148,8 @@ def documented(*, init: Literal[False]) -> Callable[[Class], Class]:
 
 
 def methods_documented(cls: Class) -> Class:
-    """Decorate a class: complete the docstrings of its public methods."""
-    ours = [base for base in cls.__mro__[1:] if base.__module__.startswith("sklboost.")]
-    for name, method in vars(cls).items():
-        is_public = inspect.isfunction(method) and not name.startswith("_")
-        if is_public and method.__doc__ is not None:
-            overridden = next((vars(base)[name] for base in ours if name in vars(base)), None)
-            inherited = inspect.cleandoc(getattr(overridden, "__doc__", None) or "")
-            names = list(inspect.signature(method).parameters)
-            method.__doc__ = completed(method.__doc__, names, _SHARED_ENTRIES, inherited)
-    return cls
-
-
-def completed(
-    docstring: str, names: Iterable[str], shared: Mapping[str, str], overridden: str = ""
-) -> str:
-    """Return a docstring whose section of parameters has those names that it does not mention, too.
-
-    Their entries are those of the overridden docstring, or the shared ones. Of what it gives
-    further lines the shared entry comes first. Without a section of its own behind the parameters
-    it has all those of the overridden one.
-    """
-    about, section, others = divided(inspect.cleandoc(docstring))
-    _, inherited, rest = divided(overridden)
-    parameters = _arranged(section, names, {**shared, **entries_of(inherited)})
-    parts = [about, PARAMETERS + parameters if parameters else "", others or rest]
-    text = "\n\n".join(filter(None, parts))
-    return f"{text}\n" if "\n" in text else text
-
-
-def divided(docstring: str) -> tuple[str, str, str]:
-    """Return what comes before the parameters, their entries, and the sections behind them."""
-    first = _HEADING.search(docstring)
-    about, sections = docstring, ""
-    if first is not None:
-        about, sections = docstring[: first.start()], docstring[first.start() :]
-    entries = ""
-    if sections.startswith(PARAMETERS):
-        entries, _, sections = sections.removeprefix(PARAMETERS).partition("\n\n")
-    return about.rstrip(), entries.rstrip(), sections.rstrip()
-
-
-def entries_of(section: str) -> dict[str, str]:
-    """Return the entries of a section by their names; one may be of several."""
-    entries = re.split(r"\n(?=\S)", section.rstrip()) if section else []
-    return {
-        name.strip("* "): entry
-        for entry in entries
-        for name in re.split(" : |\n", entry, maxsplit=1)[0].split(",")
-    }
-
-
-def _arranged(section: str, names: Iterable[str], known: Mapping[str, str]) -> str:
-    """Return the entries of these names in their order: a section's own, or known ones."""
-    own = entries_of(section)
-    # of a name alone the lines below it are what it adds
-    whole = {
-        name: known[name] + entry.removeprefix(name)
-        for name, entry in own.items()
-        if name in known and entry.partition("\n")[0] == name
-    }
-    found = {**known, **own, **whole}
-    return "\n".join(dict.fromkeys(found[name] for name in names if name in found))
-
-
-def entry(name: str, kind: str, text: str) -> str:
-    """Return the entry of a parameter or an attribute."""
-    return f"{name} : {kind}\n" + textwrap.indent(inspect.cleandoc(text), "    ")
+    """Decorate a class: complete the docstrings of its methods by the shared entries."""
+    return describe_methods(cls, _SHARED_ENTRIES)
 
 
 _SHARED_ENTRIES = {name: entry(name, *of_name) for name, of_name in SHARED.items()}
