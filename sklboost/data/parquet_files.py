@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 
 from sklboost.data.encoding import Encoding, encode
 from sklboost.data.frames import dask_kind
-from sklboost.data.frames.adapter import ColumnAdapter, FrameAdapter, Kind, is_wide
+from sklboost.data.frames.adapter import ColumnAdapter, FrameAdapter, is_wide
 from sklboost.data.frames.arrow_table import ArrowColumn, ArrowTable
 from sklboost.data.raw_values import BLOCK_ROWS, Allocate
 from sklboost.data.table import BLOCK_VALUES, LARGEST_EXACT, Table
@@ -73,18 +73,8 @@ class _FileColumn(ColumnAdapter):
         self._metadata = metadata
         self._field = field
         self._empty = ArrowColumn(pa.array([], field.type))
-
-    @property
-    def kind(self) -> Kind:
-        return self._empty.kind
-
-    @property
-    def dtype_name(self) -> str:
-        return self._empty.dtype_name
-
-    @property
-    def timezone(self) -> str:
-        return self._empty.timezone
+        self.kind, self.dtype_name = self._empty.kind, self._empty.dtype_name
+        self.timezone = self._empty.timezone
 
     def _read(self) -> ArrowColumn:
         name, type_ = self._field.name, self._field.type

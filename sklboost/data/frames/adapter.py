@@ -27,20 +27,9 @@ Kind = Literal["number", "time", "category", "text", "mixed", "unsupported"]
 class ColumnAdapter(ABC):
     """One column of the user's table."""
 
-    @property
-    @abstractmethod
-    def kind(self) -> Kind:
-        """The kind of values in the column."""
-
-    @property
-    @abstractmethod
-    def dtype_name(self) -> str:
-        """The dtype as the user's library calls it, for messages."""
-
-    @property
-    def timezone(self) -> str:
-        """The time zone of instants, as the user's library calls it; empty if there is none."""
-        return ""
+    kind: Kind
+    dtype_name: str  # as the user's library calls it, for messages
+    timezone: str = ""  # of instants, as the user's library calls it; empty if there is none
 
     def numbers(self) -> tuple[np.ndarray, np.ndarray | None]:
         """Return the values of a column of numbers, and which of them are missing.
@@ -112,17 +101,9 @@ class NumericCategories(ColumnAdapter):
     """
 
     def __init__(self, codes: np.ndarray, values: np.ndarray, dtype_name: str) -> None:
+        self.kind, self.dtype_name = "number", dtype_name
         self._codes = codes
         self._values = values if len(values) > 0 else np.full(1, np.nan)
-        self._dtype_name = dtype_name
-
-    @property
-    def kind(self) -> Kind:
-        return "number"
-
-    @property
-    def dtype_name(self) -> str:
-        return self._dtype_name
 
     def numbers(self) -> tuple[np.ndarray, np.ndarray | None]:
         missing = self._codes < 0
@@ -431,16 +412,9 @@ class OrderedColumn(ColumnAdapter):
     """Another column with its rows in the order ``order``, ndarray of int of shape (n_rows,)."""
 
     def __init__(self, column: ColumnAdapter, order: np.ndarray) -> None:
+        self.kind, self.dtype_name = column.kind, column.dtype_name
         self._column = column
         self._order = order
-
-    @property
-    def kind(self) -> Kind:
-        return self._column.kind
-
-    @property
-    def dtype_name(self) -> str:
-        return self._column.dtype_name
 
     def numbers(self) -> tuple[np.ndarray, np.ndarray | None]:
         values, missing = self._column.numbers()

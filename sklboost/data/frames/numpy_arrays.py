@@ -150,7 +150,7 @@ class NumpyColumn(ColumnAdapter):
         self._values = values
         self._missing = missing
         self._dtype_name = dtype_name
-        self._timezone = timezone
+        self.timezone = timezone
 
     @cached_property
     def kind(self) -> Kind:
@@ -160,12 +160,8 @@ class NumpyColumn(ColumnAdapter):
         return _KINDS.get(dtype.kind, "unsupported")
 
     @property
-    def dtype_name(self) -> str:
+    def dtype_name(self) -> str:  # type: ignore[override]
         return self._dtype_name or str(self._values.dtype)
-
-    @property
-    def timezone(self) -> str:
-        return self._timezone
 
     def numbers(self) -> tuple[np.ndarray, np.ndarray | None]:
         """Return the values in this machine's order of bytes; long doubles rounded to float64."""
