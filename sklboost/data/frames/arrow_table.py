@@ -33,10 +33,17 @@ class ArrowColumn(ColumnAdapter):
     """An array of Arrow, in one piece or in several; `dtype_name` if the user's library has one."""
 
     def __init__(self, values: pa.Array | pa.ChunkedArray, dtype_name: str = "") -> None:
-        self._values, type_ = values, values.type
-        self.dtype_name = dtype_name or str(type_)
-        of_values = type_.value_type if types.is_dictionary(type_) else type_
-        self.timezone = getattr(of_values, "tz", "") or ""
+        self._values = values
+        self._dtype_name = dtype_name
+
+    @cached_property  # pyarrow takes 10 microseconds for a text
+    def dtype_name(self) -> str:
+        return self._dtype_name or str(self._values.type)
+
+    @cached_property
+    def timezone(self) -> str:
+        type_ = self._values.type
+        return getattr(type_.value_type if types.is_dictionary(type_) else type_, "tz", "") or ""
 
     @cached_property
     def kind(self) -> Kind:
