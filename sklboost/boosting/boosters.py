@@ -123,8 +123,7 @@ class Dart(Booster):
 def choose_rounds(weights: np.ndarray, dropout: Dropout, seed: int) -> np.ndarray:
     """Return the numbers of the rounds that the next one leaves out, increasing.
 
-    `weights` has one for each round so far. The luck of a round is a hash of the seed, of how many
-    rounds there are, and of its number.
+    The luck of a round is a hash of the seed, of how many rounds there are, and of its number.
     """
     n_rounds = len(weights)
     key = np.uint64(hash_key(seed, n_rounds, _DROPS))

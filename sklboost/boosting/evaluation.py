@@ -90,11 +90,9 @@ class Evaluation:
             self._new = allocate_new_trees(grown, self._task.n_outputs, n_features)
 
     def score(self, trees: Trees, n_rounds: int, *, ends_round: bool = True) -> np.ndarray:
-        """Add new trees to the rows and return the metrics after each round.
+        """Add new trees to the rows; return the metrics after each round, of all sets.
 
-        `trees` is a copy of those in the arrays that are read from. Without `ends_round` they are a
-        part of one round, so the metrics are of no use yet. The result has shape (n_rounds, n_sets,
-        n_metrics).
+        Without `ends_round` they are a part of one round, so the metrics are of no use yet.
         """
         values = np.empty((n_rounds, len(self._sets), len(self._metrics)))
         if not self._sets:
@@ -165,9 +163,7 @@ class Evaluation:
 def score_rounds(team, model, thresholds, rounds, rows, metrics):
     """Add the trees of some rounds to the rows and compute the metrics after each round.
 
-    `model` is laid out by :func:`lay_out_trees`; `thresholds`, shape (n_splits,), have the dtype of
-    the bins; `rounds` is the number of rounds, and of trees in each: 0 if the rows have them
-    already. Modifies `rows`, the ScoredRows, and `metrics`, the CompiledMetrics.
+    `rounds` is the number of rounds, and of trees in each: 0 if the rows have them already.
     """
     if not assemble(team):
         return

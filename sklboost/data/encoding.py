@@ -91,7 +91,6 @@ class Encoding:
 
         Times are times, in UTC, and large integers are themselves. ``x < value`` says the same of
         every integer, and of every time in nanoseconds, as ``x < threshold`` of its number.
-        `numbers` are finite float64; the values may be int64, uint64, datetime64 or timedelta64.
         """
         if self.is_plain:
             return numbers

@@ -403,9 +403,8 @@ def walk(edges, tree, lanes, background, scratch, output, contributions):
 def explain_rows(team, edges, trees, columns, given, scratches, contributions):
     """Add the contributions of rows in the trees ``[start, stop)``; members take blocks of rows.
 
-    `columns` are float64, of shape (n_columns, n_rows); `given` are the values of background rows,
-    shape (n_columns, n_backgrounds), without any: spread by cover, and the points of the
-    quadrature. Trees are added in order, whatever the number of threads.
+    `given` are the values of background rows, shape (n_columns, n_backgrounds), without any: spread
+    by cover, and the points of the quadrature. Trees are added in order.
     """
     if not assemble(team):
         return

@@ -474,8 +474,6 @@ def compare_derivatives(
     """Compare gradient and hessian with central differences, in float64.
 
     `values` returns the loss of each row for raw scores; None: only the hessian is compared.
-    `tolerance` is in parts of the derivative, or of the root of their mean square if that is
-    larger. AssertionError if a derivative is off.
     """
 
     def derivatives(scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -196,11 +196,7 @@ def mean_of_rows(
 def losses_of_rows(
     formula: Formula, parameters: np.ndarray, y: np.ndarray, raw_score: np.ndarray
 ) -> np.ndarray:
-    """Return the loss of each row and output; one a row where a block reads them together.
-
-    `y` has shape (n_targets, n_samples) or (n_samples,); `raw_score`, which the formula reads,
-    (n_outputs, n_samples); `parameters` (n_outputs,).
-    """
+    """Return the loss of each row and output; one a row where a block reads them together."""
     targets, scores = two_matrices(y, raw_score)
     losses = np.empty((1 if formula.is_block else len(scores), scores.shape[1]))
     scratch = np.empty((_WEIGHTS + 1, BLOCK_ROWS))

@@ -517,8 +517,7 @@ def find_metric(
 ) -> Metric:
     """Return the metric of this name, with ``@value`` if its parameter is not the training loss's.
 
-    `parameters` are the objective's, by the estimators' names; a list has one for each output.
-    `other_names` could have been meant, too.
+    `parameters` are the objective's; `other_names` could have been meant, too.
     """
     entry = find_named("eval_metric", METRICS, name, task, other_names)
     return entry.metric(name, task, parameters)
@@ -583,10 +582,7 @@ def find_named(
     task: str,
     other_names: Collection[str] = (),
 ) -> Entry:
-    """Return the entry of this name among the entries of a task.
-
-    `argument` is ``"objective"`` or ``"eval_metric"``; `other_names` could have been meant, too.
-    """
+    """Return the entry of this name among those of a task, or explain that there is none."""
     found = named(known[task], name)
     if found is not None:
         return found

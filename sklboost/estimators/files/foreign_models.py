@@ -85,10 +85,7 @@ def make_estimator(
 ) -> Any:
     """Return a fitted estimator with trees of another library.
 
-    `kind_of` gives the class of estimators of a name, and `places` say where the trees are, for
-    errors; `forest` is "RF" for one of a random forest. ModelFileError if links of a tree are
-    wrong, or a parameter that the model needs is out of range; TypeError if the class is another
-    than the model needs.
+    `kind_of` gives the class of estimators of a name; `forest` is "RF" for one of a random forest.
     """
     name = f"XGB{forest}{_NAMES.get(info.task, 'Classifier')}Lite"
     kind: Any = kind_of(name)

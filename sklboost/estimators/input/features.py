@@ -85,10 +85,10 @@ def feature_settings(caller: str, parameters: Parameters) -> FeatureSettings:
 def fit_source(
     X: Any, settings: FeatureSettings, encodings: Encodings
 ) -> tuple[Any, np.ndarray | None]:
-    """Check raw features for a fit; return what they are read from, and their names.
+    """Check raw features for a fit; return what they are read from, and their names, or None.
 
     The source is a FrameAdapter if columns have to be looked at one by one, else a float array or a
-    SparseTable. The names, ndarray of object, are None if the user gave none.
+    SparseTable.
     """
     if issparse(X):
         check_exact(X)

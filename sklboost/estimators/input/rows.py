@@ -475,10 +475,7 @@ def training_rows(
     kind: "type[Targets]",
     encodings: Encodings,
 ) -> tuple[Rows, FittedFeatures]:
-    """Check the rows of a fit; drop those of weight 0, or of no known target.
-
-    `kind` reads the targets. `encodings` are those of a model that is continued.
-    """
+    """Check the rows of a fit; drop those of weight 0, or of no known target."""
     learn_table: Any = fit_table
     sample_weight = given.sample_weight
     if isinstance(X, BinnedMatrix):

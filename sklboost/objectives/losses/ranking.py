@@ -345,8 +345,7 @@ class RankedQuery(NamedTuple):
 def fill_lambdas(team, round_key, listing, rules, positions, raw_score, outcome):
     """Fill gradient and hessian of all documents, float32, and bring the positions' ratios on.
 
-    `outcome` is ``(gradient, hessian, order, numbers)``: the first two of shape (n_samples,), the
-    others a :class:`RankedQuery`'s for each member. Every member of the team calls it.
+    `outcome` has these two, and what the arrays of a :class:`RankedQuery` are of, for each member.
     """
     if not assemble(team):
         return
@@ -615,12 +614,7 @@ def update_positions(starts, exponent, positions):
 
 @kernel
 def fill_cross_entropy(team, round_key, queries, gains, raw_score, derivatives, scratch):
-    """Fill gradient and hessian, float32, of this member's queries.
-
-    `round_key` is of the draws; `gains`, shape (n_samples,), are ``2^l`` of each document in the
-    order of ``queries.rows``; `derivatives` are the two arrays of shape (n_samples,) that are
-    filled; `scratch` has shape (n_threads, 4, longest query).
-    """
+    """Fill gradient and hessian, float32, of this member's queries; the key is of the draws."""
     if not assemble(team):
         return
     begin, end = share(team, len(queries.rows))
