@@ -415,13 +415,11 @@ class XGBoostCallback(TrainingCallback):
         self.callback.before_training(self._model)
 
     def before_iteration(self, training: TrainingState, epoch: int, evals_log: EvalsLog) -> bool:
-        """Count rounds from 0 in a continued model, too, as XGBoost does."""
-        epoch -= training.first_round
+        epoch -= training.first_round  # as XGBoost does
         return bool(self.callback.before_iteration(self._model, epoch, self._log_of(evals_log)))
 
     def after_iteration(self, training: TrainingState, epoch: int, evals_log: EvalsLog) -> bool:
-        """Count rounds from 0 in a continued model, too, as XGBoost does."""
-        epoch -= training.first_round
+        epoch -= training.first_round  # as XGBoost does
         return bool(self.callback.after_iteration(self._model, epoch, self._log_of(evals_log)))
 
     def after_training(self, training: TrainingState) -> None:

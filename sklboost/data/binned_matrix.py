@@ -229,6 +229,7 @@ class BinnedMatrix:
     """
 
     __slots__ = ("__weakref__", "_binning", "_bins", "_row_arrays", "_span")
+    ndim = 2
 
     def __init__(
         self,
@@ -279,11 +280,6 @@ class BinnedMatrix:
         """Number of rows and of features."""
         n_samples, n_features = self._bins.shape
         return n_samples, n_features
-
-    @property
-    def ndim(self) -> int:
-        """Number of dimensions: 2."""
-        return 2
 
     @property
     def size(self) -> int:

@@ -72,10 +72,9 @@ def rows_of_one_machine(n_samples: int) -> AllRows:
 class FunctionLoss(Loss):
     """The loss of a function ``(y_true, y_pred[, sample_weight]) -> (gradient, hessian)``.
 
-    The function gets copies, shape (n_samples,), or (n_samples, n_outputs) for more than two
-    classes, or several targets or labels, where the result must have this shape, too; `y_pred` are
-    raw scores. One that numba has compiled for the two numbers of a row is the `row_derivatives`.
-    Nothing is known of its values, so training starts from 0.
+    The function gets copies in the shapes that users know. One that numba has compiled for the two
+    numbers of a row is the `row_derivatives`. Nothing is known of its values, so training starts
+    from 0.
     """
 
     def __init__(self, function: Callable[..., Any], task: str, n_outputs: int):

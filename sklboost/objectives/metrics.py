@@ -296,8 +296,7 @@ def mean_over_queries(
     """Return the metric of a name such as ``ndcg@10-``.
 
     ``@k`` is of the first k documents; with ``-`` a query without a relevant document is 0, else 1.
-    `y` has relevances and numbers of queries, shape (n_samples, 2); all rows of a query have the
-    same weight; gains are ``2^relevance - 1`` if `is_exponential`, else relevances.
+    `y` has relevances and numbers of queries; all rows of a query have the same weight.
     """
     family, most, minus = _NAME.fullmatch(name).groups()  # type: ignore[union-attr]
     _check_labels(name, family, y[:, 0], is_exponential)

@@ -124,18 +124,7 @@ def make_estimator(
         has_margin=False,
         n_dart_rounds=model.n_rounds if estimator.booster == "dart" else 0,
     )
-    attributes = fit_attributes(
-        trained,
-        evals_result={},
-        first_round=0,
-        split_seed=None,
-        before_refit=None,
-        stop_reason="",
-        best_iteration=info.best_iteration,
-        best_score=None,
-        report=None,
-    )
-    estimator._set_fitted(attributes)
+    estimator._set_fitted(fit_attributes(trained, best_iteration=info.best_iteration))
     return estimator
 
 

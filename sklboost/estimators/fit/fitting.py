@@ -6,6 +6,7 @@ one, on all rows.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -310,11 +311,7 @@ def _attributes_so_far(task: FitTask, training: Training) -> dict[str, Any]:
         evals_result=training.finished_log(),
         first_round=training.first_logged,
         split_seed=task.split_seed,
-        before_refit=None,
         stop_reason=training.stop_reason,
-        best_iteration=None,  # no round is left out
-        best_score=None,
-        report=None,
         chosen=task.chosen,
     )
 
@@ -338,21 +335,25 @@ def trained_model_of(task: FitTask, model: Model) -> TrainedModel:
 def fit_attributes(
     trained: TrainedModel,
     *,
-    evals_result: dict[str, dict[str, list[float]]],  # by validation set and metric, round by round
-    first_round: int,  # of `evals_result`; not 0 if `init_model` was continued
-    split_seed: int | None,  # by which rows were held out for early stopping; None: none were
+    # by validation set and metric, round by round
+    evals_result: Mapping[str, dict[str, list[float]]] = MappingProxyType({}),
+    first_round: int = 0,  # of `evals_result`; not 0 if `init_model` was continued
+    split_seed: int | None = None,  # by which rows were held out for early stopping; None: none
     # with `warm_start` and `refit`, the model that early stopping has judged
-    before_refit: Model | None,
-    stop_reason: str,  # empty for models of other libraries
-    best_iteration: int | None,
-    best_score: float | None,
-    report: "FitReport | None",  # None for models of other libraries
+    before_refit: Model | None = None,
+    stop_reason: str = "",
+    best_iteration: int | None = None,
+    best_score: float | None = None,
+    report: "FitReport | None" = None,
     chosen: "ChosenParams | None" = None,  # by a preset. None: there was none.
 ) -> dict[str, Any]:
-    """Return the attributes that an estimator keeps a model and its training in, by name."""
+    """Return the attributes that an estimator keeps a model and its training in, by name.
+
+    The defaults are those of a model of another library.
+    """
     kept = {
         **trained.attributes,
-        "evals_result_": evals_result,
+        "evals_result_": dict(evals_result),
         "_first_round": first_round,
         "_split_seed": split_seed,
         "_before_refit": before_refit,

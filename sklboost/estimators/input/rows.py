@@ -63,19 +63,16 @@ _NO_COVER = 1e-12
 def row_values(
     given: Any,
     name: str,
-    what: str,
+    what: str,  # a key of the remedies
     *,
-    numeric: bool = True,
-    unknown: bool = False,
-    records: bool = False,
+    numeric: bool = True,  # numbers, also written as text, rather than labels
+    unknown: bool = False,  # what is missing in several columns becomes NaN: not known
+    records: bool = False,  # it may be an array with fields
 ) -> Any:
     """Return an argument that has an entry for each row, of any container, as an array.
 
     The array has what was given exactly: see :func:`~sklboost.data.frames.read_values`. Shapes are
-    left to the caller, or to scikit-learn, as are NaN and infinity among floats. `what` is a key of
-    the remedies. `numeric`: numbers, also written as text, rather than labels. `unknown`: what is
-    missing in several columns becomes NaN, which stands for not known. `records`: it may be an
-    array with fields.
+    left to the caller, or to scikit-learn, as are NaN and infinity among floats.
     """
     dtype = str(getattr(given, "dtype", ""))
     if what == "targets" and dtype.startswith("period"):
