@@ -42,10 +42,7 @@ class Booster:
         """Take the rounds out of the scores that the next one is to be grown without: none."""
 
     def add(self, trees: Trees, n_rounds: int, *, ends_round: bool) -> np.ndarray:
-        """Add the trees of so many rounds, or a part of one; return the metrics if that ends it.
-
-        These have shape (n_rounds, n_sets, n_metrics).
-        """
+        """Add the trees of so many rounds, or a part of one; return the metrics if that ends it."""
         self._parts.append(trees)
         return self._evaluation.score(trees, n_rounds, ends_round=ends_round)
 

@@ -118,10 +118,7 @@ class Evaluation:
         return values
 
     def score_before(self, n_rounds: int) -> Iterator[np.ndarray]:
-        """Add the trees of a continued model, and yield the metrics after each of its rounds.
-
-        Shape (n_sets, n_metrics).
-        """
+        """Add the trees of a continued model, and yield the metrics after each of its rounds."""
         task, n_trees = self._task, self._task.trees_per_round
         model = assemble_model(task.trees_before, np.zeros(task.n_outputs), task.X.shape[1])
         for start in range(0, n_rounds * n_trees, n_trees):

@@ -367,10 +367,7 @@ class BinnedMatrix:
 
 
 def of_folder(folder: "BinFolder", binning: Binning, scratch: Path | None = None) -> BinnedMatrix:
-    """Return all bins of a folder.
-
-    `scratch` is where fits keep what they have for each row; None: in the folder, too.
-    """
+    """Return all bins of a folder; what fits keep for each row lies in `scratch`, or there, too."""
     span = Span(folder, 0, len(folder.rows))
     return BinnedMatrix(folder.rows, binning, RowArrays(scratch or folder.path), span)
 

@@ -379,10 +379,7 @@ def _as_array(categories: list[Any]) -> np.ndarray:
 def encode(
     adapter: FrameAdapter, i: int, encoding: Encoding, missing: float
 ) -> tuple[Column, Unknown | None]:
-    """Return column number `i` as numbers, and which of its categories are unknown.
-
-    The column is of a kind that the encoding fits, or without any value.
-    """
+    """Return column number `i` as numbers, and which of its categories are unknown."""
     column = adapter.column(i)
     if encoding.is_coded and column.kind == "number":
         values, absent = column.numbers()

@@ -152,10 +152,7 @@ Values: TypeAlias = "np.ndarray | Table | SparseTable | BatchedTable"
 def value_blocks(
     X: Values, tell: Callable[[int], None] | None = None
 ) -> Iterator[tuple[slice, RawMatrix]]:
-    """Yield ranges of rows and their values, which the next block may overwrite.
-
-    After each block `tell` is called with the number of its rows.
-    """
+    """Yield ranges of rows and their values, which the next may overwrite; `tell` how many rows."""
     if isinstance(X, np.ndarray):
         n_rows = max(1, ARRAY_BLOCK_VALUES // max(1, X.shape[1]))
         starts = range(0, max(1, len(X)), n_rows)  # of an empty array there is a block, too

@@ -25,11 +25,11 @@ _REMEDIES = {
 }
 
 
-def read_bytes(source: Any, library: str = "") -> tuple[bytes, str]:
-    """Return what is in a path, file object or bytes, and its name for errors.
-
-    The caller takes models of a `library`, too, which an error says.
-    """
+def read_bytes(
+    source: Any,
+    library: str = "",  # of which the caller takes models, too
+) -> tuple[bytes, str]:
+    """Return what is in a path, file object or bytes, and its name for errors."""
     if isinstance(source, bytes | bytearray | memoryview):
         return bytes(source), "the model file"
     if isinstance(source, str) and ("\n" in source or source.startswith('{"')):

@@ -93,10 +93,7 @@ class MonotoneReport:
 def prove_monotone(
     model: Model, signs: Mapping[int, int], names: Sequence[str], n_categories: Sequence[int]
 ) -> MonotoneReport:
-    """Check every tree of a model; `signs` are 1 or -1 by the number of the feature.
-
-    `n_categories` is 0 for numbers, and empty if all are numbers.
-    """
+    """Check every tree of a model; `signs` are 1 or -1 by the number of the feature."""
     starts = model.tree_starts
     violations: dict[int, list[Violation]] = {feature: [] for feature in signs}
     for tree in range(model.n_trees):

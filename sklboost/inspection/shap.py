@@ -204,10 +204,7 @@ def mean_scores(edges: Edges, trees: tuple[int, int], n_outputs: int) -> np.ndar
 
 @kernel
 def fill_states(edges, tree, columns, rows, states):
-    """Fill ``states[node, row]`` for the rows ``[start, stop)`` and the edges to a tree's nodes.
-
-    `columns`, float64 of shape (n_columns, n_rows), are the values of the features that occur.
-    """
+    """Fill ``states[node, row]`` for the rows ``[start, stop)`` and the edges to a tree's nodes."""
     nodes = edges.edges[edges.starts[tree] : edges.starts[tree + 1]]
     states[0] = STAYS  # no edge leads to the root
     for node in range(len(nodes)):

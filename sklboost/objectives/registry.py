@@ -162,10 +162,7 @@ OBJECTIVES: dict[str, tuple[ObjectiveEntry, ...]] = {
 
 
 def make_loss(objective: Any, task: str, size: int, parameters: Mapping[str, Any]) -> Loss:
-    """Make the loss of an estimator's `objective`: None, a name, a function or a Loss.
-
-    `size` and `parameters` as in `MakeLoss`.
-    """
+    """Make the loss of an estimator's `objective`: None, a name, a function or a Loss."""
     if isinstance(objective, Loss):
         check_loss_fits(objective, task, size)
         return objective

@@ -95,10 +95,7 @@ class ColumnAdapter(ABC):
 
 
 class NumericCategories(ColumnAdapter):
-    """A column of categories that are numbers, as a column of these numbers.
-
-    `codes` and `values` are as :meth:`ColumnAdapter.categories` returns them.
-    """
+    """A column of categories that are numbers, as a column of these numbers."""
 
     def __init__(self, codes: np.ndarray, values: np.ndarray, dtype_name: str) -> None:
         self.kind, self.dtype_name = "number", dtype_name
@@ -117,13 +114,10 @@ class NumericCategories(ColumnAdapter):
 
 
 class FrameAdapter(ABC):
-    """The columns of a table, by number. Each library has a class that reads them.
-
-    `names` are the names of the columns as the user has them; None if there are none.
-    """
+    """The columns of a table, by number. Each library has a class that reads them."""
 
     def __init__(self, names: list[Any] | None, n_rows: int, n_columns: int) -> None:
-        self.names = names
+        self.names = names  # as the user has them; None if there are none
         self.n_rows = n_rows
         self.n_columns = n_columns
         self._columns: dict[int, ColumnAdapter] = {}

@@ -135,16 +135,13 @@ def column_of(
 
 
 class NumpyColumn(ColumnAdapter):
-    """Values in a 1-D array of any dtype but object, and a mask of those that are missing.
-
-    `dtype_name` is what the user's library calls the dtype, if NumPy calls it otherwise.
-    """
+    """Values in a 1-D array of any dtype but object, and a mask of those that are missing."""
 
     def __init__(
         self,
         values: np.ndarray,
         missing: np.ndarray | None = None,
-        dtype_name: str = "",
+        dtype_name: str = "",  # in the user's library, if NumPy calls it otherwise
         timezone: str = "",
     ) -> None:
         self._values = values
@@ -192,10 +189,7 @@ class NumpyColumn(ColumnAdapter):
 
 
 class ObjectColumn(ColumnAdapter):
-    """Python objects in an array: their types tell of which kind the column is.
-
-    Objects that are `marked` are missing whatever they are.
-    """
+    """Python objects in an array, some perhaps `marked` as missing: their types tell the kind."""
 
     dtype_name = "object"
 

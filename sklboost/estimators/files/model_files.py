@@ -563,12 +563,9 @@ def save(
     parameters: Mapping[str, Any],
     fitted: FittedModel,
     target: Any,
-    formats: tuple[str, str | None],
+    formats: tuple[str, str | None],  # the arguments `format` and `raw_format` of the method
 ) -> None:
-    """Write a fitted estimator of a class to a path or file object.
-
-    `formats` are the arguments `format` and `raw_format` of the method.
-    """
+    """Write a fitted estimator of a class to a path or file object."""
     format_, raw_format = formats
     if format_ not in FORMATS:
         raise ValueError(f"format={format_!r}: it must be one of {', '.join(map(repr, FORMATS))}")

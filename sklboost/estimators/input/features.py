@@ -276,12 +276,9 @@ def features(
     X: Any,
     name: str = "X",
     *,
-    by_position: bool = False,
+    by_position: bool = False,  # columns are in the order of the fit, whatever their names
 ) -> Features:
-    """Check features for a fitted estimator, as :func:`read_features` does.
-
-    `by_position`: columns are in the order of the fit, whatever their names.
-    """
+    """Check features for a fitted estimator, as :func:`read_features` does."""
     if (
         # an array that all of scikit-learn's checks would return as it is: they take longer than
         # the prediction of one row

@@ -65,10 +65,7 @@ def derive_prediction(
     contributions: Callable[[], np.ndarray] | None = None,
     full: bool = False,
 ) -> Derivation:
-    """Derive the prediction of a row; unless `full`, a long derivation has a summary.
-
-    What features add, shape (n_features, n_outputs), is computed for it by `contributions`.
-    """
+    """Derive the prediction of a row; unless `full`, a long derivation has a summary."""
     scores = _Scores(row)
     sections = [_start(row, scores, names)]
     firsts = [(scores.symbol(output), value) for output, value in enumerate(scores.values)]

@@ -343,10 +343,7 @@ class RankedQuery(NamedTuple):
 
 @kernel
 def fill_lambdas(team, round_key, listing, rules, positions, raw_score, outcome):
-    """Fill gradient and hessian of all documents, float32, and bring the positions' ratios on.
-
-    `outcome` has these two, and what the arrays of a :class:`RankedQuery` are of, for each member.
-    """
+    """Fill gradient and hessian of all documents, float32, and bring the positions' ratios on."""
     if not assemble(team):
         return
     gradient, hessian, orders, numbers = outcome
@@ -445,10 +442,7 @@ def add_query(round_key, listing, rules, positions, documents, ranking):
 
 @kernel
 def add_pairs(rules, positions, documents, pairs, ranking):
-    """Add the pairs of a rank with those from `start` to `stop`, all below it.
-
-    `pairs` is ``(rank, start, stop)``.
-    """
+    """Add `pairs`, ``(rank, start, stop)``: of a rank with those from start to stop, below it."""
     rank, start, stop = pairs
     numbers = ranking.numbers
     pulls, curves = numbers[_PULL, start:stop], numbers[_CURVE, start:stop]
