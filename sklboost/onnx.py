@@ -203,11 +203,7 @@ def _add_numbers(graph: _Graph, values: str, column: _Column, fitted: FittedMode
 
 
 def _category_keys(encoding: Encoding, name: str) -> list[Any]:
-    """Return the categories of a feature as text or int, as graphs can look them up.
-
-    ValueError if they are neither all text nor all integers, or if the feature is of another kind
-    than numbers and categories.
-    """
+    """Return the categories of a feature as text or int, as graphs can look them up."""
     if encoding.kind == "time" or len(encoding.ranks) > 0:
         kind = "times" if encoding.kind == "time" else "integers beyond 2^53"
         raise ValueError(

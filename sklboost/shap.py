@@ -15,6 +15,7 @@ try:
 except ImportError as error:
     raise ImportError('sklboost.shap needs shap: pip install "sklboost[plot]"') from error
 
+from sklboost.docstrings import described_like
 from sklboost.estimators.base import BaseBooster
 from sklboost.estimators.predict.contributions import ExplainedRows, explained_rows
 
@@ -156,19 +157,11 @@ class TreeExplainer(shap.TreeExplainer):
             self.assert_additivity(by_output, raw_score.T if several else raw_score[0])
         return values[0] if is_one else values
 
+    @described_like(shap_values)
     def shap_interaction_values(
         self, X: Any, y: Any = None, tree_limit: int | None = None
     ) -> np.ndarray:
         """Compute what each pair of features adds to the raw scores of rows.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features), or one row of shape (n_features,)
-            Rows as `predict` takes them.
-        y : None
-            As for :meth:`shap_values`.
-        tree_limit : int, optional
-            As for :meth:`shap_values`.
 
         Returns
         -------

@@ -85,7 +85,7 @@ def test_no_violation_is_found(seed, task, signs, growth):
         for row in rows:
             moved = np.repeat(row[np.newaxis], len(values), axis=0)
             moved[:, feature] = values
-            assert (signs[feature] * np.diff(model._raw_scores(moved), axis=1) >= 0.0).all()
+            assert (signs[feature] * np.diff(model._scored(moved)[1], axis=1) >= 0.0).all()
 
 
 def paths(model):

@@ -42,10 +42,7 @@ class Booster:
         """Take the rounds out of the scores that the next one is to be grown without: none."""
 
     def add(self, trees: Trees, n_rounds: int, *, ends_round: bool) -> np.ndarray:
-        """Add the trees of so many rounds, or a part of one; return the metrics if that ends it.
-
-        These have shape (n_rounds, n_sets, n_metrics).
-        """
+        """Add the trees of so many rounds, or a part of one; return the metrics if that ends it."""
         self._parts.append(trees)
         return self._evaluation.score(trees, n_rounds, ends_round=ends_round)
 
@@ -77,14 +74,14 @@ class Dart(Booster):
         self._history: list[Rescaling] = []
         self._weights = np.empty(0)
 
-    def drop_rounds(self, params: TreeParams) -> None:  # noqa: D102
+    def drop_rounds(self, params: TreeParams) -> None:
         dropped = choose_rounds(self._weights, self._dropout, self._seed)
         learning_rate = params.learning_rate * params.num_parallel_tree
         self._history.append(rescaling(dropped, learning_rate, self._dropout))
         if len(dropped) > 0:
             self._grower.add(functools.partial(self._scaled, dropped, -self._weights[dropped]))
 
-    def add(self, trees: Trees, n_rounds: int, *, ends_round: bool) -> np.ndarray:  # noqa: D102
+    def add(self, trees: Trees, n_rounds: int, *, ends_round: bool) -> np.ndarray:
         self._growing.append(trees)
         if not ends_round:
             return np.empty((1, 0, 0))
@@ -102,7 +99,7 @@ class Dart(Booster):
         self._evaluation.read_from(trees)
         return self._evaluation.score(trees, 1)
 
-    def trees(self, n_rounds: int) -> Trees:  # noqa: D102
+    def trees(self, n_rounds: int) -> Trees:
         weights = functools.reduce(rescale, self._history[:n_rounds], np.empty(0))
         return self._scaled(np.arange(n_rounds), weights)
 
@@ -123,8 +120,7 @@ class Dart(Booster):
 def choose_rounds(weights: np.ndarray, dropout: Dropout, seed: int) -> np.ndarray:
     """Return the numbers of the rounds that the next one leaves out, increasing.
 
-    `weights` has one for each round so far. The luck of a round is a hash of the seed, of how many
-    rounds there are, and of its number.
+    The luck of a round is a hash of the seed, of how many rounds there are, and of its number.
     """
     n_rounds = len(weights)
     key = np.uint64(hash_key(seed, n_rounds, _DROPS))

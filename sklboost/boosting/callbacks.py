@@ -11,49 +11,26 @@ from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from numbers import Integral, Real
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 import joblib
 import numpy as np
 
+from sklboost.docstrings import describe_methods
+
+if TYPE_CHECKING:
+    from sklboost.boosting.training import Training
+
+    # as callbacks see it: the Notes of :class:`TrainingCallback` describe it
+    TrainingState = Training
+else:
+    TrainingState = Any
 # {"validation_0": {"logloss": [one value a round]}}
 EvalsLog = Mapping[str, Mapping[str, Sequence[float]]]
 
 # Values, how many of them were looked at, position of the best one.
 _NOTHING_SEEN: tuple[Sequence[float], int, int] = ((), 0, -1)
-
-
-class TrainingState(Protocol):
-    """A training as callbacks see it; the Notes of :class:`TrainingCallback` describe it."""
-
-    learning_rate: float
-    best_iteration: int | None
-    best_score: float | None
-
-    @property
-    def first_round(self) -> int: ...  # noqa: D102, see the notes
-
-    @property
-    def n_estimators(self) -> int: ...  # noqa: D102, see the notes
-
-    @property
-    def n_rounds(self) -> int: ...  # noqa: D102, see the notes
-
-    @property
-    def elapsed(self) -> float: ...  # noqa: D102, see the notes
-
-    @property
-    def stop_reason(self) -> str: ...  # noqa: D102, see the notes
-
-    def greater_is_better(self, metric_name: str) -> bool:
-        """Whether more of this metric is better."""
-
-    def training_loss(self) -> float:
-        """Loss of the training rows after the last finished round."""
-
-    def snapshot(self) -> Any:
-        """Return the estimator as if training had ended after the last finished round."""
 
 
 class TrainingCallback:
@@ -109,23 +86,13 @@ class TrainingCallback:
         return f"{type(self).__name__}({', '.join(given)})"
 
     def before_training(self, training: TrainingState) -> None:
-        """Called before the first round.
-
-        Parameters
-        ----------
-        training : TrainingState
-            The training that begins.
-        """
+        """Called before the first round."""
 
     def before_iteration(self, training: TrainingState, epoch: int, evals_log: EvalsLog) -> bool:
         """Called before a round.
 
         Parameters
         ----------
-        training : TrainingState
-            The training.
-        epoch : int
-            Number of the round, from 0; rounds of a continued model count.
         evals_log : dict
             Values of the metrics so far, ``{"validation_0": {"logloss": [0.61, 0.55]}}``. Empty
             without validation data.
@@ -142,10 +109,6 @@ class TrainingCallback:
 
         Parameters
         ----------
-        training : TrainingState
-            The training.
-        epoch : int
-            Number of the round, from 0; rounds of a continued model count.
         evals_log : dict
             Values of the metrics up to this round, ``{"validation_0": {"logloss": [0.61, 0.55]}}``.
             Empty without validation data.
@@ -158,13 +121,16 @@ class TrainingCallback:
         return False
 
     def after_training(self, training: TrainingState) -> None:
-        """Called after the last round, also after an error or Ctrl-C.
+        """Called after the last round, also after an error or Ctrl-C."""
 
-        Parameters
-        ----------
-        training : TrainingState
-            The training that ended.
-        """
+
+describe_methods(
+    TrainingCallback,
+    {
+        "training": "training : TrainingState\n    The training.",
+        "epoch": "epoch : int\n    Number of the round, from 0; rounds of a continued model count.",
+    },
+)
 
 
 class EarlyStopping(TrainingCallback):
@@ -222,9 +188,7 @@ class EarlyStopping(TrainingCallback):
         self.maximize = maximize
         self._seen = _NOTHING_SEEN
 
-    def after_iteration(  # noqa: D102, as in TrainingCallback
-        self, training: TrainingState, epoch: int, evals_log: EvalsLog
-    ) -> bool:
+    def after_iteration(self, training: TrainingState, epoch: int, evals_log: EvalsLog) -> bool:
         if not evals_log:
             raise ValueError(
                 "EarlyStopping has no validation data to watch: give fit X_val and y_val, "
@@ -243,7 +207,7 @@ class EarlyStopping(TrainingCallback):
         training.best_score = None if best < 0 else float(values[best])
         return since_best >= self.rounds
 
-    def after_training(self, training: TrainingState) -> None:  # noqa: D102, as in TrainingCallback
+    def after_training(self, training: TrainingState) -> None:
         self._seen = _NOTHING_SEEN
 
     def _best(self, values: Sequence[float], maximize: bool) -> int:
@@ -294,7 +258,7 @@ class LearningRateScheduler(TrainingCallback):
                 _check_rate(rate, epoch)
         self.learning_rates = learning_rates
 
-    def before_training(self, training: TrainingState) -> None:  # noqa: D102, as in TrainingCallback
+    def before_training(self, training: TrainingState) -> None:
         if callable(self.learning_rates) or len(self.learning_rates) >= training.n_estimators:
             return
         raise ValueError(
@@ -302,9 +266,7 @@ class LearningRateScheduler(TrainingCallback):
             "rounds: give one for each round, or a function of the round's number"
         )
 
-    def before_iteration(  # noqa: D102, as in TrainingCallback
-        self, training: TrainingState, epoch: int, evals_log: EvalsLog
-    ) -> bool:
+    def before_iteration(self, training: TrainingState, epoch: int, evals_log: EvalsLog) -> bool:
         rates = self.learning_rates
         training.learning_rate = _check_rate(
             rates(epoch) if callable(rates) else rates[epoch], epoch
@@ -378,20 +340,18 @@ class Checkpoint(TrainingCallback):
         self.name = name
         self.interval = interval
 
-    def before_training(self, training: TrainingState) -> None:  # noqa: D102, as in TrainingCallback
+    def before_training(self, training: TrainingState) -> None:
         if not Path(self.directory).is_dir():
             raise FileNotFoundError(
                 f"directory={str(self.directory)!r}: there is no such folder; create it first"
             )
 
-    def after_iteration(  # noqa: D102, as in TrainingCallback
-        self, training: TrainingState, epoch: int, evals_log: EvalsLog
-    ) -> bool:
+    def after_iteration(self, training: TrainingState, epoch: int, evals_log: EvalsLog) -> bool:
         if training.n_rounds % self.interval == 0:
             self._save(training)
         return False
 
-    def after_training(self, training: TrainingState) -> None:  # noqa: D102, as in TrainingCallback
+    def after_training(self, training: TrainingState) -> None:
         if training.n_rounds > training.first_round and training.n_rounds % self.interval != 0:
             self._save(training)
 
@@ -455,13 +415,11 @@ class XGBoostCallback(TrainingCallback):
         self.callback.before_training(self._model)
 
     def before_iteration(self, training: TrainingState, epoch: int, evals_log: EvalsLog) -> bool:
-        """Count rounds from 0 in a continued model, too, as XGBoost does."""
-        epoch -= training.first_round
+        epoch -= training.first_round  # as XGBoost does
         return bool(self.callback.before_iteration(self._model, epoch, self._log_of(evals_log)))
 
     def after_iteration(self, training: TrainingState, epoch: int, evals_log: EvalsLog) -> bool:
-        """Count rounds from 0 in a continued model, too, as XGBoost does."""
-        epoch -= training.first_round
+        epoch -= training.first_round  # as XGBoost does
         return bool(self.callback.after_iteration(self._model, epoch, self._log_of(evals_log)))
 
     def after_training(self, training: TrainingState) -> None:

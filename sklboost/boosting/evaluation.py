@@ -90,11 +90,9 @@ class Evaluation:
             self._new = allocate_new_trees(grown, self._task.n_outputs, n_features)
 
     def score(self, trees: Trees, n_rounds: int, *, ends_round: bool = True) -> np.ndarray:
-        """Add new trees to the rows and return the metrics after each round.
+        """Add new trees to the rows; return the metrics after each round, of all sets.
 
-        `trees` is a copy of those in the arrays that are read from. Without `ends_round` they are a
-        part of one round, so the metrics are of no use yet. The result has shape (n_rounds, n_sets,
-        n_metrics).
+        Without `ends_round` they are a part of one round, so the metrics are of no use yet.
         """
         values = np.empty((n_rounds, len(self._sets), len(self._metrics)))
         if not self._sets:
@@ -120,10 +118,7 @@ class Evaluation:
         return values
 
     def score_before(self, n_rounds: int) -> Iterator[np.ndarray]:
-        """Add the trees of a continued model, and yield the metrics after each of its rounds.
-
-        Shape (n_sets, n_metrics).
-        """
+        """Add the trees of a continued model, and yield the metrics after each of its rounds."""
         task, n_trees = self._task, self._task.trees_per_round
         model = assemble_model(task.trees_before, np.zeros(task.n_outputs), task.X.shape[1])
         for start in range(0, n_rounds * n_trees, n_trees):
@@ -165,9 +160,7 @@ class Evaluation:
 def score_rounds(team, model, thresholds, rounds, rows, metrics):
     """Add the trees of some rounds to the rows and compute the metrics after each round.
 
-    `model` is laid out by :func:`lay_out_trees`; `thresholds`, shape (n_splits,), have the dtype of
-    the bins; `rounds` is the number of rounds, and of trees in each: 0 if the rows have them
-    already. Modifies `rows`, the ScoredRows, and `metrics`, the CompiledMetrics.
+    `rounds` is the number of rounds, and of trees in each: 0 if the rows have them already.
     """
     if not assemble(team):
         return

@@ -262,9 +262,7 @@ class Replay(TrainingCallback):
         # one rate for all is set once, so many rounds can be done at once
         self.every_round = len(set(learning_rates)) > 1
 
-    def before_iteration(  # noqa: D102, as in TrainingCallback
-        self, training: TrainingState, epoch: int, evals_log: EvalsLog
-    ) -> bool:
+    def before_iteration(self, training: TrainingState, epoch: int, evals_log: EvalsLog) -> bool:
         rate = self._learning_rates[epoch - training.first_round]
         if rate != training.learning_rate:  # 0 is a parameter's, which no callback may set
             training.learning_rate = rate

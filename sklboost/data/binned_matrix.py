@@ -103,11 +103,7 @@ def _remedy(path: Path) -> str:
 
 
 def open_folder(path: str | os.PathLike[str]) -> tuple[BinFolder, dict[str, Any]]:
-    """Open a folder; return its description, too.
-
-    FileNotFoundError if there is no such folder, or it is not complete; ValueError if a later
-    version has written it, or it has other files than it says.
-    """
+    """Open a folder; return its description, too."""
     folder = Path(os.fspath(path)).absolute()
     try:
         text = (folder / _DESCRIPTION).read_text(encoding="utf-8")
@@ -233,6 +229,7 @@ class BinnedMatrix:
     """
 
     __slots__ = ("__weakref__", "_binning", "_bins", "_row_arrays", "_span")
+    ndim = 2
 
     def __init__(
         self,
@@ -283,11 +280,6 @@ class BinnedMatrix:
         """Number of rows and of features."""
         n_samples, n_features = self._bins.shape
         return n_samples, n_features
-
-    @property
-    def ndim(self) -> int:
-        """Number of dimensions: 2."""
-        return 2
 
     @property
     def size(self) -> int:
@@ -375,10 +367,7 @@ class BinnedMatrix:
 
 
 def of_folder(folder: "BinFolder", binning: Binning, scratch: Path | None = None) -> BinnedMatrix:
-    """Return all bins of a folder.
-
-    `scratch` is where fits keep what they have for each row; None: in the folder, too.
-    """
+    """Return all bins of a folder; what fits keep for each row lies in `scratch`, or there, too."""
     span = Span(folder, 0, len(folder.rows))
     return BinnedMatrix(folder.rows, binning, RowArrays(scratch or folder.path), span)
 

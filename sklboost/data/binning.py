@@ -102,8 +102,7 @@ LEAST_SHARED_VALUES = 150_000
 def fill_bins(team, raw, first_row, task, matrix):
     """Fill both layouts of `matrix` with the bins of a block of rows; each member a share of them.
 
-    The block begins at `first_row` of the matrix; columns of no rows are left out. `task` is a
-    BinningTask.
+    The block begins at `first_row` of the matrix; columns of no rows are left out.
     """
     if not assemble(team):
         return
@@ -161,9 +160,7 @@ def apply_cuts(
 ) -> TrainingBins:
     """Bin values by given cuts; as uint8 where all bins fit, else uint16.
 
-    With ``by_columns=False`` the columns have no rows, which takes half the memory. `allocate`
-    makes the two layouts; without it they are in memory. After each block of rows `tell` is called
-    with their number.
+    With ``by_columns=False`` the columns have no rows, which takes half the memory.
     """
     n_samples, n_features = X.shape
     n_cells = np.diff(cuts.starts) + 1 + has_missing

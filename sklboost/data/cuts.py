@@ -261,12 +261,7 @@ def look_at(team, raw, rows, first, has_missing, sample):
 def survey(
     team: ThreadTeam, X: Values, rows: np.ndarray, tell: Callable[[int], None] | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Look at all values once, block by block: which are missing, and the values of a sample.
-
-    The first result is 1 where a feature has a missing value in any row, int64; the second has the
-    values of `rows`, increasing numbers, shape (n_features, n_chosen). `tell` is called with the
-    number of rows after each block of them.
-    """
+    """Look at all values once: return which features lack some, and the values of these `rows`."""
     n_features = X.shape[1]
     has_missing = np.zeros(n_features, dtype=np.int64)
     sample = np.empty((n_features, len(rows)), dtype=X.dtype)
@@ -305,9 +300,7 @@ def find_cuts(
 ) -> tuple[BinCuts, np.ndarray]:
     """Find the cuts of every feature, and which features have missing values, 1 or 0.
 
-    `weight`, shape (n_samples,) or (0,), is positive. Numbers have at most `max_bin` bins, each
-    category has one. `tell` is called with the number of rows after each block of them that was
-    read; the entries of a SparseTable are not read in blocks.
+    Numbers have at most `max_bin` bins, each category has one. `weight` is positive, or empty.
     """
     if isinstance(X, SparseTable):
         return find_entry_cuts(team, X.by_feature(), len(X), weight, max_bin)
@@ -350,10 +343,10 @@ def find_entry_cuts(
 
 
 def weigh_few(team: ThreadTeam, X: Values, features: list[int], weight: np.ndarray) -> StoredValues:
-    """Return the distinct values of some features, which are few, and their weights.
+    """Return the distinct values of some features, which are few, and their exact weights.
 
-    Some values come several times. An array, which may be a memory map, is gone through once, with
-    all features; tables are columns, and read one by one. `weight` is exact.
+    An array, which may be a memory map, is gone through once, with all features; tables are
+    columns, and read one by one.
     """
     found: list[list[tuple[np.ndarray, np.ndarray]]] = [[] for _ in features]
 

@@ -49,11 +49,7 @@ class DateColumn(NumpyColumn):
 
 
 def as_dates(column: ColumnAdapter) -> DateColumn | None:
-    """Read a column, with a value at least, if all values are dates; else return None.
-
-    ValueError if day and month can be told apart by no value, if nearly all values are dates, and
-    if some have a time zone and others none.
-    """
+    """Read a column, with a value at least, if all values are dates; else return None."""
     texts = column.categories()[1].tolist()
     if not _has_dates(texts):
         return None
@@ -127,10 +123,7 @@ def _is_in_doubt(value: Any) -> bool:
 
 
 def as_durations(column: ColumnAdapter) -> NumpyColumn | None:
-    """Read a column of Python's objects, a value at least, if all are durations; else None.
-
-    ValueError if no unit holds all of them.
-    """
+    """Read a column of Python's objects, a value at least, if all are durations; else None."""
     if not all(isinstance(value, timedelta | np.timedelta64) for value in column.examples()):
         return None
     codes, values = column.categories()

@@ -47,41 +47,24 @@ def _no_values() -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class Encoding:
-    """How the values of one feature become numbers.
+    """How the values of one feature become numbers."""
 
-    Attributes
-    ----------
-    kind : {"number", "time", "category"}
-    unit : str
-        Of times, such as "datetime64[ns]": the coarsest in which all times of the fit are whole.
-    ranks : ndarray of int64 or uint64, shape (n_ranks,)
-        Distinct values, increasing, whose position is the number. Empty: they are numbers
-        themselves.
-    categories : ndarray, shape (n_known_categories,)
-        Values of a category, in increasing order.
-    codes : ndarray of int64, shape (n_known_categories,)
-        The code of each category. Several share the last one if there are very many.
-    is_declared : bool
-        Whether the user said that it is a category: then its column may be of any kind.
-    is_coded : bool
-        Whether values are codes already, as in some models of other libraries: 0, 1, ..., which
-        `categories` lists. All other numbers share one further code, the last.
-    timezone : str
-        In which times are shown, such as "Europe/Berlin"; the numbers count from 1970 in UTC.
-        Empty: times without a zone, or none.
-    date_order : str
-        Of times that are text whose year is last: "mdy" or "dmy". Empty: it comes first.
-    """
-
-    kind: str = "number"
+    kind: str = "number"  # or "time", or "category"
+    # of times, such as "datetime64[ns]": the coarsest in which all times of the fit are whole
     unit: str = ""
+    # int64 or uint64: distinct values, increasing, whose position is the number; empty: they are
+    # numbers themselves
     ranks: np.ndarray = field(default_factory=_no_values)
-    categories: np.ndarray = field(default_factory=_no_values)
+    categories: np.ndarray = field(default_factory=_no_values)  # in increasing order
+    # int64: of each category; several share the last one if there are very many
     codes: np.ndarray = field(default_factory=_no_values)
-    is_declared: bool = False
+    is_declared: bool = False  # a category because the user said so: its column may be of any kind
+    # whether values are codes already, as in some models of other libraries: 0, 1, ..., which
+    # `categories` lists. All other numbers share one further code, the last.
     is_coded: bool = False
+    # in which times are shown, such as "Europe/Berlin"; the numbers count from 1970 in UTC
     timezone: str = ""
-    date_order: str = ""
+    date_order: str = ""  # of times that are text whose year is last: "mdy" or "dmy"
 
     @cached_property
     def n_categories(self) -> int:
@@ -108,7 +91,6 @@ class Encoding:
 
         Times are times, in UTC, and large integers are themselves. ``x < value`` says the same of
         every integer, and of every time in nanoseconds, as ``x < threshold`` of its number.
-        `numbers` are finite float64; the values may be int64, uint64, datetime64 or timedelta64.
         """
         if self.is_plain:
             return numbers
@@ -225,28 +207,14 @@ class Unknown(NamedTuple):
 def fit_encoding(
     adapter: FrameAdapter,
     i: int,
-    weight: np.ndarray,
-    missing: float,
-    is_declared: bool,
+    weight: np.ndarray,  # float64, shape (n_rows,): rows of weight 0 are not looked at
+    missing: float,  # a further value that counts as missing; NaN: none
+    is_declared: bool,  # whether the user said that it is a category
     *,
+    # whether text, bools and Python's objects may become categories, and dates among them times
     is_auto: bool = False,
 ) -> Encoding:
-    """Learn from one column how its values become numbers.
-
-    Parameters
-    ----------
-    adapter : FrameAdapter
-    i : int
-        A column of a kind that can be a feature, or without any value.
-    weight : ndarray of float64, shape (n_rows,)
-        Rows of weight 0 are not looked at.
-    missing : float
-        A further value that counts as missing; NaN: none.
-    is_declared : bool
-        Whether the user said that it is a category.
-    is_auto : bool
-        Whether text, bools and Python's objects may become categories, and dates among them times.
-    """
+    """Learn from one column, which can be a feature or has no value, how values become numbers."""
     column = adapter.column(i)
     if is_auto and column.kind in ("text", "mixed") and not column.is_empty():
         try:
@@ -341,10 +309,7 @@ def _fit_category(
 
 
 def list_encoding(categories: Sequence[Any], *, is_declared: bool) -> Encoding:
-    """Return the encoding of categories whose codes are their places in a list.
-
-    ValueError if one occurs twice, or if there are too many.
-    """
+    """Return the encoding of categories whose codes are their places in a list."""
     place = {category: code for code, category in enumerate(categories)}
     if len(place) < len(categories):
         raise ValueError("a category occurs twice")
@@ -414,10 +379,7 @@ def _as_array(categories: list[Any]) -> np.ndarray:
 def encode(
     adapter: FrameAdapter, i: int, encoding: Encoding, missing: float
 ) -> tuple[Column, Unknown | None]:
-    """Return column number `i` as numbers, and which of its categories are unknown.
-
-    The column is of a kind that the encoding fits, or without any value.
-    """
+    """Return column number `i` as numbers, and which of its categories are unknown."""
     column = adapter.column(i)
     if encoding.is_coded and column.kind == "number":
         values, absent = column.numbers()

@@ -95,9 +95,7 @@ def training_bins(
 ) -> tuple[TrainingBins, BinCuts]:
     """Return the bins of the training rows in both layouts, and how values become bins.
 
-    The positive weights of the rows, (n_samples,) or (0,), and `max_bin` decide on the cuts of raw
-    values; a BinnedMatrix has its own. In a task of joblib, bins of not very many values are made
-    once.
+    In a task of joblib, bins of not very many values are made once.
     """
     if isinstance(X, RemoteFeatures):
         raise TypeError("X is a Dask collection, which this does not take yet: pass X.compute()")
@@ -175,10 +173,7 @@ def value_array(X: np.ndarray | Table | SparseTable) -> np.ndarray:
 
 
 def join_rows(X: Features | RemoteFeatures, other: Features) -> Features | RemoteFeatures:
-    """Return the rows of `X`, then the rows of `other`, which has the same features: a copy.
-
-    ValueError if only one of them is a BinnedMatrix, or sparse.
-    """
+    """Return the rows of `X`, then the rows of `other`, which has the same features: a copy."""
     if isinstance(X, RemoteFeatures):
         local: Any = other  # no bins: a fit on a cluster has values
         return X.join(value_array(local))

@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 
 from sklboost.data.encoding import Encoding, encode
 from sklboost.data.frames import dask_kind
-from sklboost.data.frames.adapter import ColumnAdapter, FrameAdapter, Kind, is_wide
+from sklboost.data.frames.adapter import ColumnAdapter, FrameAdapter, is_wide
 from sklboost.data.frames.arrow_table import ArrowColumn, ArrowTable
 from sklboost.data.raw_values import BLOCK_ROWS, Allocate
 from sklboost.data.table import BLOCK_VALUES, LARGEST_EXACT, Table
@@ -29,10 +29,7 @@ Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
 
 class ParquetFiles(FrameAdapter):
-    """The columns `names` of Parquet files, one file's rows after the other's.
-
-    ValueError if a file cannot be read, lacks a column, or has it with another type than the first.
-    """
+    """The columns `names` of Parquet files, one file's rows after the other's."""
 
     def __init__(self, paths: list[Path], names: list[str]) -> None:
         self._paths = paths
@@ -76,18 +73,8 @@ class _FileColumn(ColumnAdapter):
         self._metadata = metadata
         self._field = field
         self._empty = ArrowColumn(pa.array([], field.type))
-
-    @property
-    def kind(self) -> Kind:
-        return self._empty.kind
-
-    @property
-    def dtype_name(self) -> str:
-        return self._empty.dtype_name
-
-    @property
-    def timezone(self) -> str:
-        return self._empty.timezone
+        self.kind, self.dtype_name = self._empty.kind, self._empty.dtype_name
+        self.timezone = self._empty.timezone
 
     def _read(self) -> ArrowColumn:
         name, type_ = self._field.name, self._field.type
@@ -330,7 +317,6 @@ def as_files(given: Any, folder: Path | None, names: Sequence[str]) -> Iterator[
     """Give the paths of Parquet files: those given, or of a lazy frame those that it is written to.
 
     The latter lie in `folder`, or where the system keeps such files, and are removed in the end.
-    ValueError if a lazy frame has not all columns of these names: before anything is computed.
     """
     is_dask, kind = dask_kind(given) == "DataFrame", type(given)
     is_polars = kind.__name__ == "LazyFrame" and kind.__module__.partition(".")[0] == "polars"

@@ -115,10 +115,7 @@ def add_values(words, totals):
 
 @kernel
 def add_entries(starts, numbers, words, totals):
-    """Do what :func:`add_values` does, for the Entries of a sparse table listed by rows.
-
-    `words`, shape (n_entries, 2), are the words of the values.
-    """
+    """Do what :func:`add_values` does, for the Entries of a sparse table and their words."""
     for row in range(len(totals)):
         for index in range(starts[row], starts[row + 1]):
             totals[row] += value_bits(numbers[index], words[index, 0], words[index, 1])

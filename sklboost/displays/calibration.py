@@ -17,7 +17,7 @@ from sklboost.displays.figures import (
     GREY,
     Display,
     check_value,
-    draws_like,
+    function_of,
     hide_frame,
     literal,
 )
@@ -52,16 +52,10 @@ class CalibrationDisplay(Display):
 
     Attributes
     ----------
-    ax_ : matplotlib.axes.Axes
-    figure_ : matplotlib.figure.Figure
     coverage_ : ndarray of float64, shape (101,)
         The share of targets in central intervals of probability 0, 0.01, ..., 1.
     heights_ : ndarray of float64, shape (bins,)
         Density of the PIT in each bar; 1 everywhere if distributions are right.
-
-    See Also
-    --------
-    plot_calibration : A function that draws the same and returns the axes.
 
     Examples
     --------
@@ -106,19 +100,8 @@ class CalibrationDisplay(Display):
         y : array-like of shape (n_samples,)
             Their targets.
         sample_weight : array-like of shape (n_samples,), optional
-        kind : {"coverage", "pit"}, default="coverage"
-            "coverage": the share of targets in central intervals of each probability. "pit": a
-            histogram of the distribution functions at the targets.
-        bins : int, default=10
-            Number of bars of the histogram.
         name : str, optional
             For the legend. None: the name of the estimator's class.
-        ax : matplotlib.axes.Axes, optional
-            None: a new figure.
-
-        Returns
-        -------
-        CalibrationDisplay
 
         Raises
         ------
@@ -126,8 +109,6 @@ class CalibrationDisplay(Display):
             If the estimator predicts no distributions.
         ValueError
             If an argument is out of range.
-        ImportError
-            If matplotlib is not installed.
         """
         if not hasattr(estimator, "predict_dist"):
             raise TypeError(
@@ -158,26 +139,13 @@ class CalibrationDisplay(Display):
             Targets.
         distribution : frozen distribution
             As `predict_dist` gives it: `cdf`, and `pmf` where single values have a probability.
-        sample_weight : array-like of shape (n_samples,), optional
-        kind : {"coverage", "pit"}, default="coverage"
-            As in :meth:`from_estimator`.
-        bins : int, default=10
-            Number of bars of the histogram.
         name : str, optional
             For the legend.
-        ax : matplotlib.axes.Axes, optional
-            None: a new figure.
-
-        Returns
-        -------
-        CalibrationDisplay
 
         Raises
         ------
         ValueError
             If an argument is out of range.
-        ImportError
-            If matplotlib is not installed.
         """
         if kind is None or bins is None:
             raise ValueError(f"kind={kind!r}, bins={bins!r}: neither can be None")
@@ -232,18 +200,4 @@ class CalibrationDisplay(Display):
         return shares
 
 
-@draws_like(CalibrationDisplay.from_estimator)
-def plot_calibration(
-    estimator: Any,
-    X: Any,
-    y: Any,
-    *,
-    sample_weight: Any = None,
-    kind: str = "coverage",
-    bins: int = 10,
-    name: str | None = None,
-    ax: Any = None,
-) -> Any:
-    """Draw how the distributions that an estimator predicts are calibrated."""
-    arguments = dict(sample_weight=sample_weight, kind=kind, bins=bins, name=name, ax=ax)
-    return CalibrationDisplay.from_estimator(estimator, X, y, **arguments).ax_
+plot_calibration = function_of("plot_calibration", CalibrationDisplay.from_estimator)

@@ -14,14 +14,15 @@ from sklboost.displays.figures import (
     SERIES,
     Display,
     check_number,
-    draws_like,
+    function_of,
     hide_frame,
     short_number,
 )
 from sklboost.displays.tree import tree_title
 from sklboost.engine.structs import PARAMS_DTYPE, TreeParams
 from sklboost.estimators.parameters.rules import number
-from sklboost.estimators.predict.fitted_model import FittedModel, fitted_model
+from sklboost.estimators.predict.fitted_model import fitted_model
+from sklboost.inspection.derivation.grown_tree import grown_tree
 from sklboost.tree.core.formulas import leaf_weight, similarity_at
 
 _N_POINTS = 201
@@ -57,14 +58,8 @@ class DerivationDisplay(Display):
     ----------
     outputs_, similarities_ : ndarray of float64, shape (n_reg_lambdas,)
         Where the minima are, and minus twice how low.
-    ax_ : matplotlib.axes.Axes
-    figure_ : matplotlib.figure.Figure
     lines_ : list of matplotlib.lines.Line2D
         The parabolas.
-
-    See Also
-    --------
-    plot_derivation : A function that draws the same and returns the axes.
 
     Examples
     --------
@@ -119,7 +114,7 @@ class DerivationDisplay(Display):
         reg_lambdas: Sequence[float] | None = None,
         ax: Any = None,
     ) -> Self:
-        """Draw the parabolas of a node of a fitted estimator.
+        """Draw what a node of a fitted estimator adds to the objective, for every output.
 
         Parameters
         ----------
@@ -130,20 +125,12 @@ class DerivationDisplay(Display):
             Which of them, if a tree has values for several outputs (`multi_strategy`).
         reg_lambdas : sequence of float, optional
             Each has a parabola. None: 0, the model's own, and one that halves the output.
-        ax : matplotlib.axes.Axes, optional
-            None: a new figure.
-
-        Returns
-        -------
-        DerivationDisplay
 
         Raises
         ------
         ValueError
             If there is no such tree, node or output; it names those that there are. If a lambda is
             no number from 0 on.
-        ImportError
-            If matplotlib is not installed.
         """
         fitted = fitted_model(estimator)
         model = fitted.model
@@ -151,7 +138,8 @@ class DerivationDisplay(Display):
         start, stop = model.tree_starts[tree], model.tree_starts[tree + 1]
         check_number("node", node, int(stop - start), f"tree {tree} has the nodes")
         check_number("output", output, len(model.values), "trees have values for outputs")
-        gradient, hessian = _sums(fitted, int(start) + node, output)
+        sums = grown_tree(model._replace(unpruned=None), tree).sums
+        gradient, hessian = sums[node, output, 1:].tolist()
         if hessian <= 0.0:
             raise ValueError(
                 f"node={node}: no rows of this output came there in training, and without a "
@@ -221,26 +209,4 @@ class DerivationDisplay(Display):
         return np.linspace(low, high, _N_POINTS)
 
 
-@draws_like(DerivationDisplay.from_estimator)
-def plot_derivation(
-    estimator: Any,
-    tree: int = 0,
-    node: int = 0,
-    *,
-    output: int = 0,
-    reg_lambdas: Sequence[float] | None = None,
-    ax: Any = None,
-) -> Any:
-    """Draw what a node of a fitted estimator adds to the objective, for every output."""
-    settings = dict(output=output, reg_lambdas=reg_lambdas, ax=ax)
-    return DerivationDisplay.from_estimator(estimator, tree, node, **settings).ax_
-
-
-def _sums(fitted: FittedModel, position: int, output: int) -> tuple[float, float]:
-    """G and H of a node, given by its place in all trees."""
-    model = fitted.model
-    if model.outputs.shape[1] > 0:
-        sums = model.outputs[position, output]
-        return float(sums.gradient), float(sums.hessian)
-    node = model.nodes[position]
-    return float(node.gradient), float(node.cover)
+plot_derivation = function_of("plot_derivation", DerivationDisplay.from_estimator)

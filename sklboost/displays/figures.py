@@ -4,11 +4,20 @@ matplotlib is optional, so it is imported when a picture is drawn, not before.
 """
 
 import inspect
+import re
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import Any, Self, TypeVar
+from typing import Any, ParamSpec, Self, TypeVar
 
+from sklboost.docstrings import (
+    ATTRIBUTES,
+    PARAMETERS,
+    completed,
+    divided,
+    entries_of,
+    entry,
+)
 from sklboost.estimators.parameters.rules import Rule, integer
 
 # Of a palette that can be told apart with any colour vision (Wong 2011, Nature Methods 8:441).
@@ -16,12 +25,15 @@ BLUE, ORANGE, GREEN, PURPLE, GREY = "#0072b2", "#d55e00", "#009e73", "#cc79a7", 
 SERIES = (BLUE, ORANGE, GREEN, PURPLE, "#56b4e9", "#e69f00")
 DARK = "#303030"
 
+Arguments = ParamSpec("Arguments")
 Function = TypeVar("Function", bound=Callable[..., Any])
-_PARAMETERS = "Parameters\n----------\n"
+_RAISES, _EXAMPLES = "Raises\n------\n", "Examples\n--------\n"
 
 
 class Display(ABC):
     """A picture that can be drawn again: base class of the displays.
+
+    The docstrings of a display and of what makes it have what is common to all of them from here.
 
     Attributes
     ----------
@@ -31,6 +43,28 @@ class Display(ABC):
 
     ax_: Any
     figure_: Any
+
+    def __init_subclass__(cls) -> None:
+        if cls.__doc__ is None:  # as it is with python -OO
+            return
+        text = inspect.cleandoc(cls.__doc__) + "\n"
+        known = {"ax": entry("ax", "matplotlib.axes.Axes, optional", "None: a new figure.")}
+        known |= entries_of(divided(text)[1])
+        common = inspect.cleandoc(Display.__doc__ or "").partition(ATTRIBUTES)[2]
+        text = text.replace(ATTRIBUTES, f"{ATTRIBUTES}{common}\n")
+        words = re.findall("[A-Z][a-z]+", cls.__name__.removesuffix("Display"))
+        twin = f"plot_{'_'.join(words).lower()}"
+        twins = f"See Also\n--------\n{twin} : A function that draws the same and returns the axes."
+        cls.__doc__ = text.replace(_EXAMPLES, f"{twins}\n\n{_EXAMPLES}")
+        for method in vars(cls).values():
+            if isinstance(method, classmethod):
+                names = inspect.signature(method.__func__).parameters
+                text = completed(method.__doc__ or "", names, known)
+                returned = f"Returns\n-------\n{cls.__name__}\n\n"
+                text = text.replace(_RAISES, returned + _RAISES)
+                text += "ImportError\n    If matplotlib is not installed.\n"
+                method.__func__.__doc__ = text
+                known |= entries_of(divided(text)[1])
 
     def plot(self, ax: Any = None) -> Self:
         """Draw the picture, once more if it was drawn before.
@@ -71,17 +105,31 @@ def draws_like(method: Callable[..., Any]) -> Callable[[Function], Function]:
 
     def decorate(function: Function) -> Function:
         if function.__doc__ is not None:  # as it is with python -OO
-            summary, _, own = inspect.cleandoc(function.__doc__).partition(_PARAMETERS)
-            shared = inspect.cleandoc(method.__doc__ or "").partition(_PARAMETERS)[2]
+            summary, _, own = inspect.cleandoc(function.__doc__).partition(PARAMETERS)
+            shared = inspect.cleandoc(method.__doc__ or "").partition(PARAMETERS)[2]
             parameters, _, errors = shared.partition("\n\nReturns\n-------\n")
             named, stars, others = parameters.partition("\n**")
             entries = "\n".join(filter(None, [named, own.rstrip(), stars[1:] + others]))
             returned = "Returns\n-------\nmatplotlib.axes.Axes"
-            parts = [summary.rstrip(), _PARAMETERS + entries, returned, errors.partition("\n\n")[2]]
+            parts = [summary.rstrip(), PARAMETERS + entries, returned, errors.partition("\n\n")[2]]
             function.__doc__ = "\n\n".join(parts).rstrip() + "\n"
         return function
 
     return decorate
+
+
+def function_of(name: str, method: Callable[Arguments, Display]) -> Callable[Arguments, Any]:
+    """Return the function of this name that draws what a method draws and returns the axes."""
+
+    def plot(*arguments: Arguments.args, **named: Arguments.kwargs) -> Any:
+        return method(*arguments, **named).ax_
+
+    plot.__name__ = plot.__qualname__ = name
+    plot.__module__ = method.__module__
+    signature = inspect.signature(method).replace(return_annotation=Any)
+    plot.__signature__ = signature  # type: ignore[attr-defined]
+    plot.__doc__ = (method.__doc__ or "").partition("\n")[0] or None
+    return draws_like(method)(plot)
 
 
 def pyplot() -> Any:

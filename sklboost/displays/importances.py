@@ -60,14 +60,8 @@ class ImportanceDisplay(Display):
 
     Attributes
     ----------
-    ax_ : matplotlib.axes.Axes
-    figure_ : matplotlib.figure.Figure
     bars_ : matplotlib.container.BarContainer
         From the smallest to the largest, upwards.
-
-    See Also
-    --------
-    plot_importance : A function that draws the same and returns the axes.
 
     Examples
     --------
@@ -112,25 +106,15 @@ class ImportanceDisplay(Display):
             None: the parameter of the estimator. Scores are its ``get_score``: not scaled.
         max_num_features : int, optional
             Draw the most important ones. None: all that trees are split on.
-        show_values : bool, default=True
-            Whether bars are labelled with their numbers.
-        values_format : str, default=""
-            Their format, such as "{v:.2f}". Empty: four digits.
         ax : matplotlib.axes.Axes, optional
             None: a new figure, as high as it must be.
         **bar_style : dict
             Passed on to ``barh`` of matplotlib: `height`, from 0 to 1, `color`, ...
 
-        Returns
-        -------
-        ImportanceDisplay
-
         Raises
         ------
         ValueError
             If an argument is out of range, or if no tree has a split.
-        ImportError
-            If matplotlib is not installed.
         """
         fitted_model(estimator)
         kind = importance_type or value_of(estimator, "importance_type")
@@ -170,19 +154,11 @@ class ImportanceDisplay(Display):
             The result of ``estimator.validation_importances``.
         max_num_features : int, optional
             Draw the most important ones. None: all.
-        show_values, values_format, ax, **bar_style
-            As in :meth:`from_estimator`.
-
-        Returns
-        -------
-        ImportanceDisplay
 
         Raises
         ------
         ValueError
             If `max_num_features` is out of range.
-        ImportError
-            If matplotlib is not installed.
         """
         means = importances.importances_mean
         chosen = _largest(means, max_num_features)

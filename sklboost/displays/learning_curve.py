@@ -10,7 +10,7 @@ from sklboost.displays.figures import (
     GREY,
     SERIES,
     Display,
-    draws_like,
+    function_of,
     hide_frame,
     literal,
     short_number,
@@ -37,16 +37,10 @@ class LearningCurveDisplay(Display):
 
     Attributes
     ----------
-    ax_ : matplotlib.axes.Axes
-    figure_ : matplotlib.figure.Figure
     lines_ : list of matplotlib.lines.Line2D
         One for each set.
     best_ : matplotlib.lines.Line2D or None
         The mark of the best round.
-
-    See Also
-    --------
-    plot_learning_curve : A function that draws the same and returns the axes.
 
     Examples
     --------
@@ -76,7 +70,7 @@ class LearningCurveDisplay(Display):
         names: Sequence[str] | None = None,
         ax: Any = None,
     ) -> Self:
-        """Draw the validation results of a fitted estimator.
+        """Draw the validation results of a fitted estimator, round by round.
 
         Parameters
         ----------
@@ -87,20 +81,12 @@ class LearningCurveDisplay(Display):
             Which of `eval_metric`. None: the last, which early stopping watches.
         names : sequence of str, optional
             Of the sets, in their order. None: "validation_0" and so on.
-        ax : matplotlib.axes.Axes, optional
-            None: a new figure.
-
-        Returns
-        -------
-        LearningCurveDisplay
 
         Raises
         ------
         ValueError
             If there was no validation data, if there is no such metric, or not as many names as
             sets; the text says what there is.
-        ImportError
-            If matplotlib is not installed.
         """
         state = fitted_model(estimator).state
         results = state["evals_result_"]
@@ -148,13 +134,4 @@ class LearningCurveDisplay(Display):
         ax.legend(frameon=True)
 
 
-@draws_like(LearningCurveDisplay.from_estimator)
-def plot_learning_curve(
-    estimator: Any,
-    *,
-    metric: str | None = None,
-    names: Sequence[str] | None = None,
-    ax: Any = None,
-) -> Any:
-    """Draw the validation results of a fitted estimator, round by round."""
-    return LearningCurveDisplay.from_estimator(estimator, metric=metric, names=names, ax=ax).ax_
+plot_learning_curve = function_of("plot_learning_curve", LearningCurveDisplay.from_estimator)

@@ -16,7 +16,7 @@ from sklboost.displays.figures import (
     BLUE,
     Display,
     check_value,
-    draws_like,
+    function_of,
     hide_frame,
     literal,
     short,
@@ -51,14 +51,8 @@ class SplitValuesDisplay(Display):
 
     Attributes
     ----------
-    ax_ : matplotlib.axes.Axes
-    figure_ : matplotlib.figure.Figure
     counts_ : ndarray of float, shape (n_bins,)
         Splits in each bar.
-
-    See Also
-    --------
-    plot_split_values : A function that draws the same and returns the axes.
 
     Examples
     --------
@@ -81,29 +75,19 @@ class SplitValuesDisplay(Display):
     def from_estimator(
         cls, estimator: Any, feature: str | int, *, bins: int | None = None, ax: Any = None
     ) -> Self:
-        """Draw the thresholds of a feature in a fitted estimator.
+        """Draw a histogram of the thresholds that trees compare a feature with.
 
         Parameters
         ----------
         estimator : XGBRegressorLite or XGBClassifierLite
         feature : str or int
             Its name, or its number, counted from 0; where columns are named by numbers, its name.
-        bins : int, optional
-            Number of bars. None: by the number of thresholds and how they lie, at most 100.
-        ax : matplotlib.axes.Axes, optional
-            None: a new figure.
-
-        Returns
-        -------
-        SplitValuesDisplay
 
         Raises
         ------
         ValueError
             If there is no such feature, if it is a category or if no tree is split on it; if `bins`
             is out of range.
-        ImportError
-            If matplotlib is not installed.
         """
         fitted = fitted_model(estimator)
         number = FeaturePlaces(fitted.features.keys).number_of(feature, "feature")
@@ -222,9 +206,4 @@ def _edges(distances: np.ndarray, n_bars: int | None, unit: float) -> np.ndarray
     return np.linspace(low, high, n_bars + 1)
 
 
-@draws_like(SplitValuesDisplay.from_estimator)
-def plot_split_values(
-    estimator: Any, feature: str | int, *, bins: int | None = None, ax: Any = None
-) -> Any:
-    """Draw a histogram of the thresholds that trees compare a feature with."""
-    return SplitValuesDisplay.from_estimator(estimator, feature, bins=bins, ax=ax).ax_
+plot_split_values = function_of("plot_split_values", SplitValuesDisplay.from_estimator)

@@ -154,18 +154,12 @@ class TreeDisplay(Display):
 
     Attributes
     ----------
-    ax_ : matplotlib.axes.Axes
-    figure_ : matplotlib.figure.Figure
     node_texts_ : dict of int to matplotlib.text.Text
         By the number of the node.
     node_boxes_ : dict of int to matplotlib.patches.FancyBboxPatch
         By the number of the node.
     edge_texts_ : dict of int to matplotlib.text.Text
         By the number of the node that the edge leads to.
-
-    See Also
-    --------
-    plot_tree : A function that draws the same and returns the axes.
 
     Examples
     --------
@@ -219,17 +213,11 @@ class TreeDisplay(Display):
             Where to draw; texts become as small as they must to fit. None: a new figure, as large
             as the tree needs.
 
-        Returns
-        -------
-        TreeDisplay
-
         Raises
         ------
         ValueError
             If there is no such tree or output; it names those that there are. If an argument is
             out of range.
-        ImportError
-            If matplotlib is not installed.
         """
         fitted = fitted_model(estimator)
         check_number("tree", tree, fitted.model.n_trees, "the model has the trees")

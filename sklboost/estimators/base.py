@@ -208,16 +208,6 @@ class BaseBooster(
     ) -> np.ndarray:
         """Predict a number, the most probable class or a score for each row.
 
-        Parameters
-        ----------
-        X
-        output_margin
-        validate_features
-        base_margin
-        iteration_range
-        pred_contribs
-        pred_interactions
-
         Returns
         -------
         ndarray, shape (n_samples,) or (n_samples, n_outputs)
@@ -232,20 +222,19 @@ class BaseBooster(
             `pred_interactions` (n_samples, n_features + 1, n_features + 1); if there are several
             raw scores per row, their number is the second dimension.
         """
-        if pred_contribs or pred_interactions:
-            return self._contributions(
-                X, base_margin, iteration_range, pred_contribs, pred_interactions, validate_features
+        if pred_contribs and pred_interactions:
+            raise ValueError(
+                "pred_contribs=True and pred_interactions=True: predict gives one of them; call it "
+                "once for each"
             )
+        if pred_contribs or pred_interactions:
+            rows = self._explained_rows(X, by_position=not validate_features)
+            return rows.with_bias(base_margin, iteration_range, pred_interactions)
         fitted, raw_score = self._scored(X, base_margin, iteration_range, validate_features)
         return by_rows(raw_score) if output_margin else self._predictions(fitted, raw_score)
 
     def staged_predict(self, X: Any, *, base_margin: Any = None) -> Iterator[np.ndarray]:
         """Yield what :meth:`predict` returns, after 1, 2, ... rounds.
-
-        Parameters
-        ----------
-        X
-        base_margin
 
         Yields
         ------
@@ -262,11 +251,6 @@ class BaseBooster(
     @by_partitions
     def apply(self, X: Any, iteration_range: tuple[int, int] | None = None) -> np.ndarray:
         """Return the leaf that each row reaches in each tree.
-
-        Parameters
-        ----------
-        X
-        iteration_range
 
         Returns
         -------
@@ -293,10 +277,8 @@ class BaseBooster(
 
         Parameters
         ----------
-        X
         y : array-like of shape (n_samples,)
             Targets.
-        sample_weight
 
         Returns
         -------
@@ -505,14 +487,10 @@ class BaseBooster(
         X = fitted.read(X, by_position=not validate_features)
         return fitted, fitted.raw_scores(X, base_margin, iteration_range)
 
-    def _raw_scores(self, X: Any, *arguments: Any) -> np.ndarray:
-        """Return the raw scores, shape (n_outputs, n_samples)."""
-        return self._scored(X, *arguments)[1]
-
     @by_partitions
     def _raw_rows(self, X: Any) -> np.ndarray:
         """Return the raw scores, shape (n_samples,) or (n_samples, n_outputs)."""
-        return by_rows(self._raw_scores(X))
+        return by_rows(self._scored(X)[1])
 
     def _staged_scores(self, X: Any, base_margin: Any) -> Iterator[tuple[FittedModel, np.ndarray]]:
         """Yield the model and its raw scores after every round, the same array each time."""

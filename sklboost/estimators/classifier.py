@@ -35,19 +35,8 @@ class XGBClassifierLite(ClassifierParameters, ClassifierMixin, BaseBooster):
 
     Attributes
     ----------
-    n_features_in_
-    feature_names_in_
-    categories_
     classes_ : ndarray, shape (n_classes,)
         The labels, sorted. Multilabel: the numbers of the columns of `y`.
-    model_
-    n_estimators_
-    stop_reason_
-    best_iteration_
-    best_score_
-    evals_result_
-    fit_report_
-    chosen_params_
     """
 
     classes_: np.ndarray
@@ -66,17 +55,11 @@ class XGBClassifierLite(ClassifierParameters, ClassifierMixin, BaseBooster):
     ) -> np.ndarray:
         """Compute the raw scores: log-odds of ``classes_[1]``, or a score per class or label.
 
-        Parameters
-        ----------
-        X
-        base_margin
-        iteration_range
-
         Returns
         -------
         ndarray of float64, shape (n_samples,) or (n_samples, n_classes)
         """
-        return by_rows(self._raw_scores(X, base_margin, iteration_range))
+        return by_rows(self._scored(X, base_margin, iteration_range)[1])
 
     @by_partitions
     def predict_proba(
@@ -87,13 +70,6 @@ class XGBClassifierLite(ClassifierParameters, ClassifierMixin, BaseBooster):
         iteration_range: tuple[int, int] | None = None,
     ) -> np.ndarray:
         """Predict the probability of each class.
-
-        Parameters
-        ----------
-        X
-        validate_features
-        base_margin
-        iteration_range
 
         Returns
         -------
@@ -110,10 +86,8 @@ class XGBClassifierLite(ClassifierParameters, ClassifierMixin, BaseBooster):
 
         Parameters
         ----------
-        X
         y : array-like of shape (n_samples,) or (n_samples, n_labels)
             Classes. Of several labels all must be predicted.
-        sample_weight
 
         Returns
         -------
@@ -133,11 +107,6 @@ class XGBClassifierLite(ClassifierParameters, ClassifierMixin, BaseBooster):
     def staged_predict_proba(self, X: Any, *, base_margin: Any = None) -> Iterator[np.ndarray]:
         """Yield the probabilities of the classes after 1, 2, ... rounds.
 
-        Parameters
-        ----------
-        X
-        base_margin
-
         Yields
         ------
         ndarray of float64, shape (n_samples, n_classes)
@@ -147,11 +116,6 @@ class XGBClassifierLite(ClassifierParameters, ClassifierMixin, BaseBooster):
 
     def staged_decision_function(self, X: Any, *, base_margin: Any = None) -> Iterator[np.ndarray]:
         """Yield the raw scores after 1, 2, ... rounds.
-
-        Parameters
-        ----------
-        X
-        base_margin
 
         Yields
         ------

@@ -33,20 +33,6 @@ class XGBDistributionLite(DistributionParameters, XGBRegressorLite):
     >>> is_inside = (interval[:, 0] <= y_test) & (y_test <= interval[:, 1])
     >>> print(round(is_inside.mean(), 1))
     0.9
-
-    Attributes
-    ----------
-    n_features_in_
-    feature_names_in_
-    categories_
-    model_
-    n_estimators_
-    stop_reason_
-    best_iteration_
-    best_score_
-    evals_result_
-    fit_report_
-    chosen_params_
     """
 
     _kind = DistributionTargets
@@ -56,12 +42,6 @@ class XGBDistributionLite(DistributionParameters, XGBRegressorLite):
         self, X: Any, *, base_margin: Any = None, iteration_range: tuple[int, int] | None = None
     ) -> Any:
         """Predict the distribution of the target of each row.
-
-        Parameters
-        ----------
-        X
-        base_margin
-        iteration_range
 
         Returns
         -------
@@ -89,11 +69,8 @@ class XGBDistributionLite(DistributionParameters, XGBRegressorLite):
 
         Parameters
         ----------
-        X
         q : float or array-like of shape (n_quantiles,)
             Probabilities, from 0 to 1: 0.5 is the median.
-        base_margin
-        iteration_range
 
         Returns
         -------
@@ -133,12 +110,9 @@ class XGBDistributionLite(DistributionParameters, XGBRegressorLite):
 
         Parameters
         ----------
-        X
         coverage : float, default=0.9
             The probability, from 0 to 1. Equal parts of the rest are below and above, except for
             counts and zeros, where the interval can have more than the coverage.
-        base_margin
-        iteration_range
 
         Returns
         -------
@@ -163,10 +137,8 @@ class XGBDistributionLite(DistributionParameters, XGBRegressorLite):
 
         Parameters
         ----------
-        X
         y : array-like of shape (n_samples,)
             Targets.
-        sample_weight
 
         Returns
         -------

@@ -25,18 +25,12 @@ class XGBRFRegressorLite(ForestParameters, XGBRegressorLite):
 
     Attributes
     ----------
-    n_features_in_
-    feature_names_in_
-    categories_
-    model_
     n_estimators_ : int
         Number of trees, all of one round.
     stop_reason_ : str
         ``"completed"``.
     evals_result_ : dict
         ``{"validation_0": {"rmse": [0.55]}}``, of the whole forest.
-    fit_report_
-    chosen_params_
     """
 
     _is_forest = True
@@ -58,20 +52,14 @@ class XGBRFClassifierLite(ForestClassifierParameters, XGBClassifierLite):
 
     Attributes
     ----------
-    n_features_in_
-    feature_names_in_
-    categories_
     classes_ : ndarray, shape (n_classes,)
         The labels, sorted.
-    model_
     n_estimators_ : int
         Number of trees, all of one round; of each class if there are more than two.
     stop_reason_ : str
         ``"completed"``.
     evals_result_ : dict
         ``{"validation_0": {"logloss": [0.55]}}``, of the whole forest.
-    fit_report_
-    chosen_params_
     """
 
     _is_forest = True

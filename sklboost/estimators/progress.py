@@ -31,11 +31,7 @@ _STOPPED = {
 
 
 def progress_callback(verbose: int) -> TrainingCallback:
-    """Return the callback that shows the progress.
-
-    `verbose` 1: a progress bar if tqdm is installed, else about ten lines of text. 2: a
-    line for every round. A larger number: a line for every so many rounds.
-    """
+    """Return the callback that shows the progress as the parameter `verbose` says."""
     return Progress() if verbose == 1 else RoundLines(1 if verbose == 2 else verbose)
 
 

@@ -37,20 +37,6 @@ class XGBRankerLite(RankerParameters, BaseBooster):
     >>> model = XGBRankerLite(n_estimators=20).fit(X[:500], relevance[:500], qid=qid[:500])
     >>> print(model.score(X[500:], relevance[500:], qid=qid[500:]) > 0.9)
     True
-
-    Attributes
-    ----------
-    n_features_in_
-    feature_names_in_
-    categories_
-    model_
-    n_estimators_
-    stop_reason_
-    best_iteration_
-    best_score_
-    evals_result_
-    fit_report_
-    chosen_params_
     """
 
     _estimator_type = "ranker"
@@ -90,7 +76,6 @@ class XGBRankerLite(RankerParameters, BaseBooster):
 
         Parameters
         ----------
-        X
         y : array-like of shape (n_samples,)
             Relevances: whole numbers from 0 to 31, or with ``ndcg_exp_gain=False`` any numbers from
             0 on; for ``objective="rank:map"`` 0 and 1.
@@ -104,35 +89,14 @@ class XGBRankerLite(RankerParameters, BaseBooster):
             and which other methods pass over.
         group : array-like of int, shape (n_queries,), optional
             Instead of `qid`, how many rows each query has, one query after the other.
-        X_val
-        y_val
         qid_val : array-like of shape (n_validation_samples,), optional
             Their queries; not the queries of `X`, even where labels are the same.
         group_val : array-like of int, optional
             Instead of `qid_val`, how many rows each query has.
-        sample_weight_val
-        base_margin_val
-        eval_set
         eval_qid : list of array-like, optional
             Their queries.
         eval_group : list of array-like of int, optional
             Instead of `eval_qid`, how many rows each query has.
-        sample_weight_eval_set
-        base_margin_eval_set
-        base_margin
-        init_model
-        xgb_model
-        verbose
-
-        Returns
-        -------
-        estimator
-
-        Raises
-        ------
-        ValueError
-        TypeError
-        KeyboardInterrupt
         """
         arguments = FitArguments.of(locals())._asdict()
         own = dict(qid_val=qid_val, group_val=group_val, eval_qid=eval_qid, eval_group=eval_group)
@@ -151,7 +115,6 @@ class XGBRankerLite(RankerParameters, BaseBooster):
 
         Parameters
         ----------
-        X
         y : array-like of shape (n_samples,)
             Relevances.
         sample_weight : array-like of shape (n_queries,) or (n_samples,), optional

@@ -26,20 +26,6 @@ class XGBRegressorLite(RegressorParameters, RegressorMixin, BaseBooster):
     >>> model = XGBRegressorLite(n_estimators=50, learning_rate=0.1, max_depth=3)
     >>> print(round(cross_val_score(model, X, y).mean(), 1))
     0.4
-
-    Attributes
-    ----------
-    n_features_in_
-    feature_names_in_
-    categories_
-    model_
-    n_estimators_
-    stop_reason_
-    best_iteration_
-    best_score_
-    evals_result_
-    fit_report_
-    chosen_params_
     """
 
     @from_raw_scores
@@ -53,10 +39,8 @@ class XGBRegressorLite(RegressorParameters, RegressorMixin, BaseBooster):
 
         Parameters
         ----------
-        X
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
             Targets. With several, NaN is a value that is not known.
-        sample_weight
 
         Returns
         -------

@@ -2,7 +2,6 @@
 
 import functools
 import inspect
-import sys
 from typing import Any
 
 import numpy as np
@@ -10,6 +9,7 @@ import sklearn.exceptions
 
 from sklboost.estimators.input.user_warnings import warn_user
 from sklboost.estimators.predict.fitted_model import HasFittedModel
+from sklboost.version import __version__
 
 # The state of an estimator has its parameters, and these.
 _FIT, _VERSION = "_fit", "_sklboost_version"
@@ -69,12 +69,6 @@ def _saved_fit(attributes: dict[str, Any]) -> SavedFit:
     return SavedFit(attributes)
 
 
-def _current_version() -> str:
-    # not by an import: the package imports this module
-    version: str = sys.modules["sklboost"].__version__
-    return version
-
-
 class SavingMixin(HasFittedModel):
     """Model files, and the state of an estimator.
 
@@ -88,18 +82,18 @@ class SavingMixin(HasFittedModel):
         names = state.pop("_fitted_names", ())
         if fit := {name: state.pop(name) for name in names if name in state}:
             state[_FIT] = SavedFit(fit)
-        state[_VERSION] = _current_version()
+        state[_VERSION] = __version__
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         others = dict(state)
         fit = others.pop(_FIT, None)
         original = others.pop(_VERSION, "before 0.1.0")
-        if original != _current_version():
+        if original != __version__:
             warn_user(
                 InconsistentVersionWarning(
                     estimator_name=type(self).__name__,
-                    current_sklearn_version=_current_version(),
+                    current_sklearn_version=__version__,
                     original_sklearn_version=original,
                 )
             )

@@ -5,6 +5,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils import check_consistent_length
 
+from sklboost.docstrings import described_like
 from sklboost.estimators.base import BaseBooster
 from sklboost.estimators.input.rows import FitArguments, row_weights
 from sklboost.estimators.input.survival_targets import SurvivalTargets, read_survival, with_fields
@@ -42,19 +43,8 @@ class XGBSurvivalLite(SurvivalParameters, BaseBooster):
 
     Attributes
     ----------
-    n_features_in_
-    feature_names_in_
-    categories_
     unique_times_ : ndarray of float64, shape (n_times,)
         The times of events in the training rows, and the last at which one was observed.
-    model_
-    n_estimators_
-    stop_reason_
-    best_iteration_
-    best_score_
-    evals_result_
-    fit_report_
-    chosen_params_
     """
 
     _kind = SurvivalTargets
@@ -86,7 +76,6 @@ class XGBSurvivalLite(SurvivalParameters, BaseBooster):
 
         Parameters
         ----------
-        X
         y : structured array-like of shape (n_samples,)
             Two fields, or columns of a frame, in any order: whether the event was observed, bool,
             or 0 and 1 and called ``event`` or ``status``, and its time, or that of censoring. Or
@@ -103,28 +92,6 @@ class XGBSurvivalLite(SurvivalParameters, BaseBooster):
         strata : array-like of shape (n_samples,), optional
             Groups of rows whose hazards are not compared: each has a baseline of its own. None: one
             group, or as in `y`. Validation data has its strata in its targets.
-        X_val
-        y_val
-        sample_weight_val
-        base_margin_val
-        eval_set
-        sample_weight_eval_set
-        base_margin_eval_set
-        groups
-        base_margin
-        init_model
-        xgb_model
-        verbose
-
-        Returns
-        -------
-        estimator
-
-        Raises
-        ------
-        ValueError
-        TypeError
-        KeyboardInterrupt
         """
         arguments = FitArguments.of(locals())
         if entry_time is not None or strata is not None:
@@ -142,11 +109,6 @@ class XGBSurvivalLite(SurvivalParameters, BaseBooster):
 
         It is ``e^-risk``, as XGBoost predicts it: the median if the distribution is normal or
         logistic, and the time until which 63 % have had their event if it is extreme.
-
-        Parameters
-        ----------
-        X
-        base_margin
 
         Returns
         -------
@@ -179,12 +141,10 @@ class XGBSurvivalLite(SurvivalParameters, BaseBooster):
 
         Parameters
         ----------
-        X
         q : float or array-like of shape (n_quantiles,)
             Probabilities between 0 and 1: 0.5 is the median.
         strata : array-like of shape (n_samples,), optional
             Strata of the rows, if the model was fitted with strata.
-        base_margin
 
         Returns
         -------
@@ -215,6 +175,7 @@ class XGBSurvivalLite(SurvivalParameters, BaseBooster):
             times = following[np.column_stack(places)]
         return times if levels.ndim else times[:, 0]
 
+    @described_like(predict_quantile)
     @by_partitions
     def predict_cumulative_hazard_function(
         self, X: Any, return_array: bool = False, *, strata: Any = None, base_margin: Any = None
@@ -227,12 +188,8 @@ class XGBSurvivalLite(SurvivalParameters, BaseBooster):
 
         Parameters
         ----------
-        X
         return_array : bool, default=False
             Return values at `unique_times_` instead of functions.
-        strata : array-like of shape (n_samples,), optional
-            Strata of the rows, if the model was fitted with strata.
-        base_margin
 
         Returns
         -------
@@ -243,6 +200,7 @@ class XGBSurvivalLite(SurvivalParameters, BaseBooster):
         times, hazards = self._hazards(X, strata, base_margin)
         return hazards if return_array else step_functions(times, hazards, first=0.0)
 
+    @described_like(predict_cumulative_hazard_function)
     @by_partitions
     def predict_survival_function(
         self, X: Any, return_array: bool = False, *, strata: Any = None, base_margin: Any = None
@@ -250,15 +208,6 @@ class XGBSurvivalLite(SurvivalParameters, BaseBooster):
         """Predict the probability of each row to have had no event yet as a function of time.
 
         It is ``exp(-H)`` with the cumulative hazard H.
-
-        Parameters
-        ----------
-        X
-        return_array : bool, default=False
-            Return values at `unique_times_` instead of functions.
-        strata : array-like of shape (n_samples,), optional
-            Strata of the rows, if the model was fitted with strata.
-        base_margin
 
         Returns
         -------
@@ -278,7 +227,6 @@ class XGBSurvivalLite(SurvivalParameters, BaseBooster):
 
         Parameters
         ----------
-        X
         y : structured array-like of shape (n_samples,)
             As for `fit`. Strata may be others.
         sample_weight

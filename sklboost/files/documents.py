@@ -25,12 +25,11 @@ _REMEDIES = {
 }
 
 
-def read_bytes(source: Any, library: str = "") -> tuple[bytes, str]:
-    """Return what is in a path, file object or bytes, and its name for errors.
-
-    The caller takes models of a `library`, too, which an error says. TypeError if `source` is none
-    of these, ValueError if it is the text of a model.
-    """
+def read_bytes(
+    source: Any,
+    library: str = "",  # of which the caller takes models, too
+) -> tuple[bytes, str]:
+    """Return what is in a path, file object or bytes, and its name for errors."""
     if isinstance(source, bytes | bytearray | memoryview):
         return bytes(source), "the model file"
     if isinstance(source, str) and ("\n" in source or source.startswith('{"')):
@@ -153,14 +152,6 @@ def read_json(data: bytes, name: str) -> Any:
     return _read(data, name, lambda text: (_DECODER.decode(text), len(data)))[0]
 
 
-def read_json_start(data: bytes, start: int, name: str) -> tuple[Any, int]:
-    """Return the value that begins at a byte, and the byte behind it; the rest is not read.
-
-    `data` is ASCII.
-    """
-    return _read(data, name, lambda text: _DECODER.raw_decode(text, start))
-
-
 def _read(data: bytes, name: str, read: Callable[[str], tuple[Any, int]]) -> tuple[Any, int]:
     try:
         return read(data.decode("utf-8"))
@@ -237,18 +228,10 @@ def read_ubjson(data: bytes, name: str) -> Any:
 
     Arrays of numbers are read-only views of `data`. No key may occur twice.
     """
-    reader = _Reader(data, name)
-    document = reader.value(reader.take(1), DEEPEST)
-    if reader.position != len(data):
-        reader.fail(f"has {len(data) - reader.position} bytes more behind its end")
+    document, end = _Reader(data, name).value_at(0)
+    if end != len(data):
+        raise ModelFileError(f"{name}: byte {end}: has {len(data) - end} bytes more behind its end")
     return document
-
-
-def read_ubjson_start(data: bytes, start: int, name: str) -> tuple[Any, int]:
-    """Return the value that begins at a byte, and the byte behind it; the rest is not read."""
-    reader = _Reader(data, name)
-    reader.position = start
-    return reader.value(reader.take(1), DEEPEST), reader.position
 
 
 class _Reader:
@@ -274,6 +257,11 @@ class _Reader:
             return False
         self.position += 1
         return True
+
+    def value_at(self, start: int) -> tuple[Any, int]:
+        """Return the value that begins at a byte, and the byte behind it."""
+        self.position = start
+        return self.value(self.take(1), DEEPEST), self.position
 
     def value(self, marker: bytes, depth: int) -> Any:
         if marker == b"S":
@@ -373,4 +361,8 @@ def _sized(text: str) -> bytes:
 
 
 WRITERS = {"json": write_json, "ubj": write_ubjson}
-_START_READERS = {"json": read_json_start, "ubj": read_ubjson_start}
+# Of data, a place in it and the name of the file: the value there, and the place behind it.
+_START_READERS: dict[str, Callable[[bytes, int, str], tuple[Any, int]]] = {
+    "json": lambda data, start, name: _read(data, name, lambda s: _DECODER.raw_decode(s, start)),
+    "ubj": lambda data, start, name: _Reader(data, name).value_at(start),
+}

@@ -104,8 +104,7 @@ def build_model(
     """Return our model of the trees of another library; ModelFileError if they are no trees.
 
     Round after round, tree t adds to output ``t % n_outputs``, or to all of them. `places` say
-    where the trees are, for errors; `base_score` has shape (n_outputs,), and all trees have the
-    settings `params`.
+    where the trees are, for errors.
     """
     orders = [_order(tree, place) for tree, place in zip(trees, places, strict=True)]
     for tree, order, place in zip(trees, orders, places, strict=True):
@@ -228,11 +227,7 @@ _OF_GAIN, _OF_SIMILARITIES = 1e-3, 1e-5
 
 
 def add_up(left: np.ndarray, right: np.ndarray, of_leaves: np.ndarray) -> np.ndarray:
-    """Return sums of all nodes, whose children come behind them.
-
-    `left` and `right` are the child nodes, -1 for a leaf; `of_leaves` are in the order of the
-    nodes.
-    """
+    """Return sums of all nodes, whose children come behind them, from those of leaves."""
     sums = np.zeros(len(left))
     is_leaf = left < 0
     sums[is_leaf] = of_leaves

@@ -175,11 +175,7 @@ _NO_ARRAYS: Mapping[str, Any] = MappingProxyType({})
 
 
 def read_text(data: bytes, name: str) -> ModelText:
-    """Divide a text model into its sections; `name` is the file, for errors.
-
-    ModelFileError if it is no such model or ends before its trees do, if a key occurs twice in a
-    section, or if what should be numbers is none.
-    """
+    """Divide a text model into its sections; `name` is the file, for errors."""
     try:
         text = data.decode("utf-8").replace("\r\n", "\n")
     except UnicodeDecodeError as error:
@@ -370,11 +366,7 @@ class Categories(NamedTuple):
 def encode_categories(
     trees: list[ForeignTree], text: ModelText, infos: list[str]
 ) -> tuple[list[ForeignTree], tuple[Encoding, ...] | None]:
-    """Return the trees with codes for categories, and the encodings of the features.
-
-    ModelFileError if a feature is both a category and a number, or if the file does not say which
-    values a category has.
-    """
+    """Return the trees with codes for categories, and the encodings of the features."""
     split_on = {
         feature for tree in trees for feature in tree.feature[list(tree.categories)].tolist()
     }
@@ -501,9 +493,7 @@ def read_trees(
 ) -> tuple[list[ForeignTree], float]:
     """Return the trees, and which value is missing besides NaN (NaN: none).
 
-    Values are LightGBM's, categories its integers, and sums of gradients NaN. ModelFileError if an
-    array has another length than the tree, if numbers in it are out of range, or if zero is missing
-    for one split and a number for another.
+    Values are LightGBM's, categories its integers, and sums of gradients NaN.
     """
     is_missing = any(map(_tells_zero_from_numbers, sections))
     trees = [_read_tree(section, n_features, is_missing) for section in sections]

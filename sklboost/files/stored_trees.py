@@ -63,8 +63,7 @@ def _widened(value: Any) -> Any:
 def read_trees(section: DocumentSection, n_categories: np.ndarray, n_outputs: int) -> Trees:
     """Return the trees of a section; ModelFileError if they are none, or a number is out of range.
 
-    `n_categories`, int64, is the number of codes of each feature, 0 for a feature of numbers; there
-    are `n_outputs` raw scores per row.
+    `n_categories` is the number of codes of each feature, 0 for a feature of numbers.
     """
     trees = decode_trees(_checked(section, n_categories, n_outputs))
     if (unpruned := section.get("unpruned")) is None:

@@ -12,12 +12,7 @@ IMPORTANCE_TYPES = ("gain", "total_gain", "cover", "total_cover", "weight")
 
 @np.errstate(all="ignore")
 def split_importances(model: Model, importance_type: str) -> np.ndarray:
-    """Return the importance of each feature, float64, as XGBoost's ``get_score`` does.
-
-    ``"weight"`` is the number of its splits, ``"total_gain"`` and ``"total_cover"`` are sums of the
-    gains and covers of the nodes that it splits, ``"gain"`` and ``"cover"`` these sums divided by
-    the number. 0 for a feature without splits.
-    """
+    """Return the importance of each feature, float64, as XGBoost's ``get_score``."""
     splits = model.nodes[model.nodes.left >= 0]
     n_splits = np.bincount(splits.feature, minlength=model.n_features)
     if importance_type == "weight":

@@ -93,12 +93,7 @@ class MonotoneReport:
 def prove_monotone(
     model: Model, signs: Mapping[int, int], names: Sequence[str], n_categories: Sequence[int]
 ) -> MonotoneReport:
-    """Check every tree of a model.
-
-    `signs` are 1 or -1 by the number of the feature. `names` are for the report, where a feature
-    whose name is not unique gets its number. `n_categories` is 0 for numbers, and empty if all are
-    numbers.
-    """
+    """Check every tree of a model; `signs` are 1 or -1 by the number of the feature."""
     starts = model.tree_starts
     violations: dict[int, list[Violation]] = {feature: [] for feature in signs}
     for tree in range(model.n_trees):
@@ -185,8 +180,7 @@ def _worst_pair(
 ) -> tuple[int, int, float] | None:
     """Find, of the pairs of leaves in the wrong order, one whose `values` differ the most.
 
-    Returns the leaf of the smaller feature values, the leaf of the larger ones, and the step in
-    value.
+    Returns the leaf of the smaller feature values, that of the larger ones, and the step in value.
     """
     worst = None
     place = int(np.searchsorted(paths.features, feature))

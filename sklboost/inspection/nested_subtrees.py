@@ -10,23 +10,11 @@ Source: Breiman, Friedman, Olshen & Stone (1984), "Classification and Regression
 """
 
 import heapq
-from typing import NamedTuple
 
 import numpy as np
 
 from sklboost.engine.structs import TreeParams
 from sklboost.tree.core.formulas import similarity
-
-
-class PruningPath(NamedTuple):
-    """Nested subtrees, from the whole tree to its root alone."""
-
-    # float64, shape (n_subtrees,): 0, then for each further subtree the least penalty of a leaf
-    # that makes it the best one
-    alphas: np.ndarray
-    # float64, shape (n_subtrees,): of all leaves of each subtree together, divided by the sum of
-    # all hessians
-    impurities: np.ndarray
 
 
 @np.errstate(all="ignore")
@@ -36,8 +24,11 @@ def pruning_path(
     gradient: np.ndarray,
     hessian: np.ndarray,
     params: TreeParams,
-) -> PruningPath:
+) -> tuple[np.ndarray, np.ndarray]:
     """Collapse the weakest link again and again: the split whose branch gains least per leaf.
+
+    Returns the penalties of a leaf from which on each subtree is the best one, from 0, the whole
+    tree, to the root alone; and the impurities of all leaves of each, divided by all hessians.
 
     Of several that are equally weak, the first is collapsed, in the order root, left branch, right
     branch; as in scikit-learn, each collapse gives a subtree.
@@ -90,7 +81,7 @@ def pruning_path(
             above = parent[above]
         path.append((alpha, branch[0]))
     alphas, impurities = np.array(path).T
-    return PruningPath(alphas, impurities)
+    return alphas, impurities
 
 
 def parents_and_ranks(nodes: np.recarray) -> tuple[list[int], list[int]]:

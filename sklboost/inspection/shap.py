@@ -204,10 +204,7 @@ def mean_scores(edges: Edges, trees: tuple[int, int], n_outputs: int) -> np.ndar
 
 @kernel
 def fill_states(edges, tree, columns, rows, states):
-    """Fill ``states[node, row]`` for the rows ``[start, stop)`` and the edges to a tree's nodes.
-
-    `columns`, float64 of shape (n_columns, n_rows), are the values of the features that occur.
-    """
+    """Fill ``states[node, row]`` for the rows ``[start, stop)`` and the edges to a tree's nodes."""
     nodes = edges.edges[edges.starts[tree] : edges.starts[tree + 1]]
     states[0] = STAYS  # no edge leads to the root
     for node in range(len(nodes)):
@@ -385,9 +382,8 @@ def add_pairs(edges, node, lanes, background, scratch, output, pairs):
 def walk(edges, tree, lanes, background, scratch, output, contributions):
     """Walk through a tree with some rows together, and add to their contributions.
 
-    The rows are `lanes`, start and stop, in ``scratch.states`` and `contributions`; `scratch`
-    belongs to one thread and has the states and tables of the tree. `output` is the first that the
-    tree has values for, `background` the background row, if there are any.
+    `scratch` belongs to one thread and has the states and tables of the tree. `output` is the first
+    that the tree has values for, `background` the background row, if there are any.
     """
     nodes = edges.edges[edges.starts[tree] : edges.starts[tree + 1]]
     scratch.products[0] = 1.0
@@ -403,9 +399,8 @@ def walk(edges, tree, lanes, background, scratch, output, contributions):
 def explain_rows(team, edges, trees, columns, given, scratches, contributions):
     """Add the contributions of rows in the trees ``[start, stop)``; members take blocks of rows.
 
-    `columns` are float64, of shape (n_columns, n_rows); `given` are the values of background rows,
-    shape (n_columns, n_backgrounds), without any: spread by cover, and the points of the
-    quadrature. Trees are added in order, whatever the number of threads.
+    `given` are the values of background rows, shape (n_columns, n_backgrounds), without any: spread
+    by cover, and the points of the quadrature. Trees are added in order.
     """
     if not assemble(team):
         return
@@ -461,12 +456,11 @@ def add_contributions(
 ) -> None:
     """Add the SHAP values of the trees ``[start, stop)``, or their interaction values, to `out`.
 
-    `out` is float64, of shape (n_samples, n_outputs, n_features), and has the same bits for any
-    number of threads. With one axis more it takes interaction values: (i, k) and (k, i) get half of
-    their interaction each, and (i, i) the SHAP value of i less its halves. The model has constant
-    leaves. The values of background rows take the place of unknown features, and the results are
-    averaged; without them rows go both ways at a split on an unknown feature, in proportion to the
-    cover.
+    `out` is float64, of shape (n_samples, n_outputs, n_features). With one axis more it takes
+    interaction values: (i, k) and (k, i) get half of their interaction each, and (i, i) the SHAP
+    value of i less its halves. The values of background rows take the place of unknown features,
+    and the results are averaged; without them rows go both ways at a split on an unknown feature,
+    in proportion to the cover.
     """
     edges, has_pairs = lay_out_edges(model), out.ndim == 4
     n_backgrounds, n_columns = 0 if background is None else len(background), len(edges.features)

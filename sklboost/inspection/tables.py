@@ -45,17 +45,7 @@ def node_frame(model: Model, names: ModelNames) -> Any:
 
 @np.errstate(all="ignore")
 def node_table(model: Model, names: ModelNames) -> dict[str, list[Any]]:
-    """Return the columns of the table: XGBoost's, ``Similarity`` and ``Output``.
-
-    ``Tree``, ``Node``, ``ID``, ``Feature`` ("Leaf" for a leaf), ``Split`` (x < this, a value of the
-    feature's own kind, goes to ``Yes``, else to ``No``), ``Missing``, ``Gain`` (for a leaf its
-    value, as in XGBoost), ``Cover``, ``Category`` (the categories that go to ``Yes``, all others
-    going to ``No``; None unless it splits categories), ``Similarity`` and ``Output`` (the leaf
-    weight the node has or would have, before the learning rate). In a vector tree a leaf's ``Gain``
-    and every node's ``Output`` are lists, with a number for each output. With linear leaves also
-    ``Shift``, ``Slopes`` and ``Centres`` (dicts by name), ``Least`` and ``Most``, None for other
-    nodes: a leaf adds ``Shift + sum of slope * (x - centre)`` to its value, within the last two.
-    """
+    """Return the columns of ``trees_to_dataframe`` by name; None where a node has no such thing."""
     columns = _COLUMNS if model.linear is None else _COLUMNS + _LINEAR_COLUMNS
     table: dict[str, list[Any]] = {name: [] for name in columns}
     for tree in range(model.n_trees):

@@ -132,10 +132,7 @@ def users_block(function: Callable[..., Any]) -> Any:
 def derivatives_by_block(
     block: Any, parameters: np.ndarray, y: np.ndarray, raw_score: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return gradient and hessian of all rows as a block fills them, in float64.
-
-    `y` has shape (n_targets, n_samples) or (n_samples,); the others have n_outputs rows.
-    """
+    """Return gradient and hessian of all rows as a block fills them, in float64."""
     targets, scores = two_matrices(y, raw_score)
     gradient, hessian = np.empty((2, *scores.shape))
     rows, scratch = (0, scores.shape[1], 0), np.empty((2, BLOCK_ROWS))

@@ -72,10 +72,9 @@ def rows_of_one_machine(n_samples: int) -> AllRows:
 class FunctionLoss(Loss):
     """The loss of a function ``(y_true, y_pred[, sample_weight]) -> (gradient, hessian)``.
 
-    The function gets copies, shape (n_samples,), or (n_samples, n_outputs) for more than two
-    classes, or several targets or labels, where the result must have this shape, too; `y_pred` are
-    raw scores. One that numba has compiled for the two numbers of a row is the `row_derivatives`.
-    Nothing is known of its values, so training starts from 0.
+    The function gets copies in the shapes that users know. One that numba has compiled for the two
+    numbers of a row is the `row_derivatives`. Nothing is known of its values, so training starts
+    from 0.
     """
 
     def __init__(self, function: Callable[..., Any], task: str, n_outputs: int):
@@ -214,9 +213,7 @@ def ask_derivatives(
 ) -> None:
     """Fill gradient and hessian of the rows, not weighted; both (n_outputs, n_samples), any float.
 
-    They are in `units`, shape (n_outputs, 2), which are chosen and filled, too. TypeError if what
-    the loss returns is no pair of real numbers, ValueError if that has another shape or all
-    hessians are 0, FaultyRowError if a gradient is no finite number or a hessian none >= 0.
+    They are in `units`, shape (n_outputs, 2), which are chosen and filled, too.
     """
     extra = (weight,) if loss.takes_weight else ()
     given = read_pair(loss.name, loss.gradients(y, raw_score, *extra), raw_score.shape)
@@ -476,8 +473,6 @@ def compare_derivatives(
     """Compare gradient and hessian with central differences, in float64.
 
     `values` returns the loss of each row for raw scores; None: only the hessian is compared.
-    `tolerance` is in parts of the derivative, or of the root of their mean square if that is
-    larger. AssertionError if a derivative is off.
     """
 
     def derivatives(scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

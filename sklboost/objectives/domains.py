@@ -68,10 +68,7 @@ def predictions_of(link: str, raw_score: np.ndarray) -> np.ndarray:
 
 
 def raw_score_of(link: str, prediction: float, objective: str) -> float:
-    """Return the raw score of a prediction; for softmax any number is as good as another.
-
-    ValueError if there is none; `objective` is the name of the loss in the text.
-    """
+    """Return the raw score of a prediction; for softmax any number is as good as another."""
     if link == LOG:
         check_base_score(prediction, objective, POSITIVE)
         return float(np.log(prediction))
@@ -108,11 +105,7 @@ def check_domain(y: Any, domain: Domain, name: str, objective: str) -> None:
 def refuse_first(
     is_refused: np.ndarray, y: np.ndarray, name: str, why: str, first: int = 0
 ) -> None:
-    """Raise ValueError for the first of the targets that are refused, if there are any.
-
-    The text begins with its place in the argument `name`, where `y` begins with the row `first`;
-    `why` says what is wrong and what to do.
-    """
+    """Raise ValueError for the first of the refused targets, the first of which is row `first`."""
     if is_refused.any():
         row, *others = place = np.unravel_index(np.argmax(is_refused), y.shape)
         position = ", ".join(str(int(index)) for index in (first + row, *others))
@@ -125,11 +118,7 @@ def refuse_first(
 def check_metric_domain(
     metric: str, kind: str, values: np.ndarray, domain: Domain, remedy: str
 ) -> None:
-    """Raise ValueError for the first row outside of the domain of a metric.
-
-    `kind` says what the values are, ``"target"`` or ``"prediction"``; `remedy`, what to do other
-    than choosing another metric.
-    """
+    """Raise ValueError for the first target or prediction that a metric is not defined for."""
     is_outside = domain.lacks(values)
     if is_outside.any():
         first = tuple(np.argwhere(is_outside)[0])

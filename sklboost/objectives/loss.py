@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 from scipy.special import expit
 
+from sklboost.docstrings import describe_methods
 from sklboost.engine.compiling import address_of, inlined, is_compiled_by_user, kernel
 from sklboost.engine.parallel import ThreadTeam
 from sklboost.objectives.blocks import (
@@ -152,11 +153,6 @@ class Loss:
     def gradients(self, y: np.ndarray, raw_score: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return gradient and hessian of rows of weight 1.
 
-        Parameters
-        ----------
-        y : ndarray of float64, shape (n_targets, n_samples)
-        raw_score : ndarray of float64, shape (n_outputs, n_samples)
-
         Returns
         -------
         tuple of ndarray, each of shape (n_outputs, n_samples)
@@ -184,7 +180,6 @@ class Loss:
         Parameters
         ----------
         team : ThreadTeam
-        y : ndarray of float64, shape (n_targets, n_samples)
         weight : ndarray of float64, shape (n_samples,) or (0,)
             Derivatives are multiplied by them later.
         seed : int
@@ -200,12 +195,6 @@ class Loss:
     def value(self, y: np.ndarray, raw_score: np.ndarray, weight: np.ndarray) -> float:
         """Return the mean loss, which is shown where there is no metric to show.
 
-        Parameters
-        ----------
-        y : ndarray of float64, shape (n_targets, n_samples)
-        raw_score : ndarray of float64, shape (n_outputs, n_samples)
-        weight : ndarray of float64, shape (n_samples,) or (0,)
-
         Returns
         -------
         float
@@ -216,11 +205,6 @@ class Loss:
 
     def start(self, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
         """Return the constant raw scores of least loss; 0 if not known.
-
-        Parameters
-        ----------
-        y : ndarray of float64, shape (n_targets, n_samples)
-        weight : ndarray of float64, shape (n_samples,) or (0,)
 
         Returns
         -------
@@ -236,11 +220,9 @@ class Loss:
 
         Parameters
         ----------
-        y : ndarray of float64, shape (n_targets, n_samples)
         raw_score : ndarray of float64, shape (n_outputs, n_samples) or (0, 0)
             What the training starts from, if that differs from row to row: margins, or the scores
             of a continued model. Empty: the same for all rows.
-        weight : ndarray of float64, shape (n_samples,) or (0,)
 
         Returns
         -------
@@ -269,10 +251,6 @@ class Loss:
     def predictions(self, raw_score: np.ndarray) -> np.ndarray:
         """Return the predictions that raw scores stand for.
 
-        Parameters
-        ----------
-        raw_score : ndarray of float64, shape (n_outputs, n_samples)
-
         Returns
         -------
         ndarray of float64, shape (n_samples,) or (n_samples, n_outputs)
@@ -281,10 +259,6 @@ class Loss:
 
     def probabilities(self, raw_score: np.ndarray) -> np.ndarray:
         """Return the probabilities of the classes, by the link ``"logit"`` or ``"softmax"``.
-
-        Parameters
-        ----------
-        raw_score : ndarray of float64, shape (n_outputs, n_samples)
 
         Returns
         -------
@@ -330,6 +304,16 @@ class Loss:
         """
         columns = enumerate(y.T if y.ndim > 1 else ())
         return {f"known value of y[:, {i}]": meets(~np.isnan(column)) for i, column in columns}
+
+
+describe_methods(
+    Loss,
+    {
+        "y": "y : ndarray of float64, shape (n_targets, n_samples)",
+        "raw_score": "raw_score : ndarray of float64, shape (n_outputs, n_samples)",
+        "weight": "weight : ndarray of float64, shape (n_samples,) or (0,)",
+    },
+)
 
 
 def meets(rows: np.ndarray) -> np.ndarray:

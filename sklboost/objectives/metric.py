@@ -196,11 +196,7 @@ def mean_of_rows(
 def losses_of_rows(
     formula: Formula, parameters: np.ndarray, y: np.ndarray, raw_score: np.ndarray
 ) -> np.ndarray:
-    """Return the loss of each row and output; one a row where a block reads them together.
-
-    `y` has shape (n_targets, n_samples) or (n_samples,); `raw_score`, which the formula reads,
-    (n_outputs, n_samples); `parameters` (n_outputs,).
-    """
+    """Return the loss of each row and output; one a row where a block reads them together."""
     targets, scores = two_matrices(y, raw_score)
     losses = np.empty((1 if formula.is_block else len(scores), scores.shape[1]))
     scratch = np.empty((_WEIGHTS + 1, BLOCK_ROWS))
@@ -211,10 +207,7 @@ def losses_of_rows(
 
 @kernel
 def add_losses(metrics, index, block, raw_score, scratch, sums):
-    """Fill ``sums[block]``, shape (n_blocks, 2), of a metric and a block of 256 rows.
-
-    `raw_score` has shape (n_outputs, n_samples); `scratch` is this member's, shape (4, BLOCK_ROWS).
-    """
+    """Fill ``sums[block]`` of a metric and a block of 256 rows; the scratch is this member's."""
     y, weight = metrics.y, metrics.weight
     start, stop = block * BLOCK_ROWS, min((block + 1) * BLOCK_ROWS, y.shape[1])
     address, parameters = metrics.addresses[index], metrics.parameters[index]
@@ -231,10 +224,7 @@ def add_losses(metrics, index, block, raw_score, scratch, sums):
 
 @kernel
 def finish_metric(metrics, index, sums):
-    """Return the value of a metric from the sums of all members: a barrier must be between.
-
-    `sums` has shape (n_blocks, 2).
-    """
+    """Return the value of a metric from the sums of all members: a barrier must be between."""
     total, total_weight = 0.0, 0.0
     for block in range(len(sums)):
         total += sums[block, 0]
@@ -265,10 +255,7 @@ def _fill_losses(address, y, raw_score, parameters, scratch, losses):
 
 @kernel
 def _weigh(y, weight, losses, weights):
-    """Multiply the losses of a block by the weights; targets that are not known have none.
-
-    Returns the sum of weights. `weights` is scratch.
-    """
+    """Multiply the losses of a block by the weights, 0 for unknown targets; return these' sum."""
     if len(weight) == 0:
         n_known = 0
         for row in range(len(y)):

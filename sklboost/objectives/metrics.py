@@ -263,8 +263,7 @@ def r2(y: np.ndarray, prediction: np.ndarray, weight: np.ndarray) -> float:
     """Return the share of the variance that is explained; of several targets, the mean of theirs.
 
     As scikit-learn: where all targets are the same, 1 for no error at all and else 0. A target that
-    is NaN is not counted, and neither is a column without any other. ValueError if there is not one
-    prediction for each target, but one for each alpha of a quantile.
+    is NaN is not counted, and neither is a column without any other.
     """
     if prediction.shape != y.shape:
         raise ValueError(
@@ -297,9 +296,7 @@ def mean_over_queries(
     """Return the metric of a name such as ``ndcg@10-``.
 
     ``@k`` is of the first k documents; with ``-`` a query without a relevant document is 0, else 1.
-    `y` has relevances and numbers of queries, shape (n_samples, 2); all rows of a query have the
-    same weight; gains are ``2^relevance - 1`` if `is_exponential`, else relevances. ValueError for
-    relevances that the metric is not defined for.
+    `y` has relevances and numbers of queries; all rows of a query have the same weight.
     """
     family, most, minus = _NAME.fullmatch(name).groups()  # type: ignore[union-attr]
     _check_labels(name, family, y[:, 0], is_exponential)

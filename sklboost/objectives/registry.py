@@ -162,10 +162,7 @@ OBJECTIVES: dict[str, tuple[ObjectiveEntry, ...]] = {
 
 
 def make_loss(objective: Any, task: str, size: int, parameters: Mapping[str, Any]) -> Loss:
-    """Make the loss of an estimator's `objective`: None, a name, a function or a Loss.
-
-    `size` and `parameters` as in `MakeLoss`.
-    """
+    """Make the loss of an estimator's `objective`: None, a name, a function or a Loss."""
     if isinstance(objective, Loss):
         check_loss_fits(objective, task, size)
         return objective
@@ -225,10 +222,7 @@ class Parameter(NamedTuple):
     domain: Domain  # its words say what the parameter is
 
     def values(self, name: str, parameters: Mapping[str, Any]) -> tuple[float, ...]:
-        """Return the value behind the @, or the training loss's, one an output, or the default.
-
-        ValueError if there is none, or it is out of range.
-        """
+        """Return the value behind the @, or the training loss's, one an output, or the default."""
         family, at, text = name.partition("@")
         possible = ("0.3" if self.domain.has_ends else "0.9") if self.default is None else ""
         example = f"{family}@{possible or format(self.default, 'g')}"
@@ -520,9 +514,7 @@ def find_metric(
 ) -> Metric:
     """Return the metric of this name, with ``@value`` if its parameter is not the training loss's.
 
-    `parameters` are the objective's, by the estimators' names; a list has one for each output.
-    `other_names` could have been meant, too. ValueError if the task has no such metric, or a
-    parameter is missing or out of range.
+    `parameters` are the objective's; `other_names` could have been meant, too.
     """
     entry = find_named("eval_metric", METRICS, name, task, other_names)
     return entry.metric(name, task, parameters)
@@ -587,12 +579,7 @@ def find_named(
     task: str,
     other_names: Collection[str] = (),
 ) -> Entry:
-    """Return the entry of this name among the entries of a task.
-
-    `argument` is ``"objective"`` or ``"eval_metric"``; `other_names` could have been meant, too.
-    ValueError if the task has nothing of this name: the text lists what it has, and names the tasks
-    that have it, or the nearest name if one is near.
-    """
+    """Return the entry of this name among those of a task, or explain that there is none."""
     found = named(known[task], name)
     if found is not None:
         return found

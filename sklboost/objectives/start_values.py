@@ -68,10 +68,7 @@ def exact_sum(values: Column, weight: Column = NO_WEIGHT, change: Change | None 
 
 
 def weighted_mean(values: Column, weight: Column, change: Change | None = None) -> float:
-    """Return the mean, the same for every order of the rows; weights of shape (0,) are all 1.
-
-    `change` is applied to the values before.
-    """
+    """Return the mean of values, perhaps changed before, the same for every order of the rows."""
     total = exact_sum(weight) if len(weight) else len(values)
     return exact_sum(values, weight, change) / total
 

@@ -67,10 +67,10 @@ def test_an_attribute_of_its_own_says_more():
 @pytest.mark.parametrize("indentation", ["", "    "])
 def test_docstrings_of_old_and_new_compilers(indentation):
     """From Python 3.13 on they come without the indentation of the source."""
-    lines = ["", "Attributes", "----------", "fit_report_", "own_ : int", "    Mine.", ""]
+    lines = ["", "Attributes", "----------", "own_ : int", "    Mine.", ""]
     text = "\n".join(["One.", *(indentation + line for line in lines)])
     estimator = documented(init=False)(type("Own", (Parameters,), {"__doc__": text}))
-    assert list(section(estimator, "Attributes")) == ["fit_report_", "own_"]
+    assert list(section(estimator, "Attributes"))[2:5] == ["categories_", "own_", "model_"]
     assert list(section(estimator, "Parameters")) == list(inspect.signature(estimator).parameters)
     assert estimator.__doc__.startswith("One.\n\nParameters\n---")
 

@@ -126,7 +126,7 @@ def test_a_metric_of_several_alphas_is_that_of_the_predictions(name):
     below = y[200:, np.newaxis] - model.predict(X[200:])
     losses = np.where(below > 0, alphas, 1 - alphas) * abs(below) ** (1 + (name == "expectile"))
     assert_allclose(model.evals_result_["validation_0"][name][-1], losses.mean())
-    raw_score = model._raw_scores(X[200:])
+    raw_score = model._scored(X[200:])[1]
     assert (np.diff(raw_score, axis=0) < 0).any()  # which predictions put in order
 
 

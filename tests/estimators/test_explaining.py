@@ -186,7 +186,7 @@ def test_predictions_are_those_of_the_model(fitted):
     for row in (0, 1, 17, 100):
         x = X[row]
         derived = model.explain_prediction(x, full=True)
-        raw_score = model._raw_scores(X[row : row + 1])[:, 0]
+        raw_score = model._scored(X[row : row + 1])[1][:, 0]
         for output, score in enumerate(raw_score):
             suffix = f",{output}" if len(raw_score) > 1 else ""
             last = [

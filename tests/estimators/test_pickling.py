@@ -137,7 +137,7 @@ def test_another_version_is_a_warning_that_names_both(monkeypatch, tmp_path):
     model = XGBRegressorLite(n_estimators=1).fit(X, Y)
     pickled = pickle.dumps(model)
     joblib.dump(make_pipeline(StandardScaler(), model), tmp_path / "pipeline")
-    monkeypatch.setattr(sklboost, "__version__", "7.8.9")
+    monkeypatch.setattr("sklboost.estimators.saving.__version__", "7.8.9")
     text = r"XGBRegressorLite was pickled by sklboost 0\.1\.0 and is unpickled by 7\.8\.9"
     with pytest.warns(InconsistentVersionWarning, match=text) as caught:
         other = pickle.loads(pickled)

@@ -33,7 +33,7 @@ def test_numbers_add_up_to_the_prediction(name):
         assert raw_score.formula == f"{first.symbol} + T"
         assert_allclose(first.result + total.result, raw_score.result, rtol=1e-12, atol=1e-12)
         # it is a raw score of the model, and ends where the whole derivation does
-        assert np.isclose(model._raw_scores(X[row : row + 1]), raw_score.result, rtol=1e-12).any()
+        assert np.isclose(model._scored(X[row : row + 1])[1], raw_score.result, rtol=1e-12).any()
         assert raw_score.symbol in [step.symbol for step in full.steps]
         assert raw_score.result == full.result(raw_score.symbol)
         assert len(features) == (not name.startswith("linear leaves"))

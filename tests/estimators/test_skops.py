@@ -11,7 +11,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from skops.io import dumps, get_untrusted_types, loads
 
-import sklboost
 from sklboost import (
     EarlyStopping,
     Loss,
@@ -152,6 +151,6 @@ def test_another_version_is_a_warning(monkeypatch):
     X, y = data("numbers")
     file = dumps(XGBRegressorLite(n_estimators=1).fit(X, y["signal"]))
     loads(file, trusted=LISTED)  # no warning, which would be an error
-    monkeypatch.setattr(sklboost, "__version__", "7.8.9")
+    monkeypatch.setattr("sklboost.estimators.saving.__version__", "7.8.9")
     with pytest.warns(InconsistentVersionWarning, match=r"7\.8\.9"):
         loads(file, trusted=LISTED)

@@ -41,16 +41,16 @@ def test_equal_links_go_one_by_one_in_order():
     X = np.arange(16.0).reshape(-1, 1)
     y = np.repeat([0.0, 4.0, 40.0, 44.0, 100.0, 104.0, 140.0, 144.0], 2)
     own, expected = both_paths(X, y)
-    assert_array_equal(own.alphas, expected.ccp_alphas)
-    assert_array_equal(own.impurities, expected.impurities)
-    assert_array_equal(own.alphas, [0, 1, 1, 1, 1, 200, 200, 2500])
+    assert_array_equal(own[0], expected.ccp_alphas)
+    assert_array_equal(own[1], expected.impurities)
+    assert_array_equal(own[0], [0, 1, 1, 1, 1, 200, 200, 2500])
 
 
 def test_a_single_leaf():
     nodes, one = make_nodes({}), np.ones(3)
     own = pruning_path(nodes, np.zeros(3, dtype=int), np.array([-1.0, 0, 1]), one, params())
-    assert_array_equal(own.alphas, [0])
-    assert_allclose(own.impurities, [2 / 3])
+    assert_array_equal(own[0], [0])
+    assert_allclose(own[1], [2 / 3])
 
 
 def test_lambda_shrinks_leaves_and_counts_as_impurity():
@@ -62,8 +62,8 @@ def test_lambda_shrinks_leaves_and_counts_as_impurity():
         return sum((v - leaf_weight) ** 2 for v in values) + leaf_weight**2
 
     apart, together = cost([-10]) + cost([7, 8]), cost([-10, 7, 8])
-    assert_allclose(own.impurities, [apart / 3, together / 3])
-    assert_allclose(own.alphas, [0, (together - apart) / 3])
+    assert_allclose(own[1], [apart / 3, together / 3])
+    assert_allclose(own[0], [0, (together - apart) / 3])
 
 
 @pytest.mark.parametrize("n_rows", [3_000, pytest.param(20_000, marks=pytest.mark.slow)])
@@ -71,5 +71,5 @@ def test_many_leaves_take_no_time(n_rows):
     random = np.random.default_rng(0)
     X, y = random.normal(size=(n_rows, 2)), random.normal(size=n_rows)
     own, expected = both_paths(X, y)
-    assert_allclose(own.alphas, expected.ccp_alphas, rtol=1e-9, atol=1e-14)
-    assert_allclose(own.impurities, expected.impurities, rtol=1e-9, atol=1e-14)
+    assert_allclose(own[0], expected.ccp_alphas, rtol=1e-9, atol=1e-14)
+    assert_allclose(own[1], expected.impurities, rtol=1e-9, atol=1e-14)

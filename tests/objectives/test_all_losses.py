@@ -273,7 +273,7 @@ def test_training_makes_the_loss_smaller_and_pickle_keeps_the_model(plain, data)
     model = plain.estimator(n_estimators=20, max_depth=3).fit(X, y, weight)
     copy = pickle.loads(pickle.dumps(model))
     assert_array_equal(copy.predict(X), model.predict(X))
-    assert_array_equal(copy._raw_scores(X), model._raw_scores(X))
+    assert_array_equal(copy._scored(X)[1], model._scored(X)[1])
     loss, y = model._trained.loss, y.astype(float)
     start = np.repeat(model.model_.base_score, len(y)).reshape(-1, len(y))
     stages = [start, *(raw_score.copy() for _, raw_score in model._staged_scores(X, None))]
@@ -292,7 +292,7 @@ def test_weight_2_is_the_row_twice(plain, data):
     settings = {"n_estimators": 10, "max_depth": 4}
     one = plain.estimator(**settings).fit(X, y, twice.astype(float))
     other = plain.estimator(**settings).fit(np.repeat(X, twice, axis=0), np.repeat(y, twice))
-    assert_allclose(one._raw_scores(X), other._raw_scores(X), rtol=1e-7, atol=1e-9)
+    assert_allclose(one._scored(X)[1], other._scored(X)[1], rtol=1e-7, atol=1e-9)
 
 
 def test_base_scores_that_are_no_predictions(plain, data):
@@ -336,7 +336,7 @@ def test_base_score_is_a_prediction(plain, data):
     X, y = data
     model = plain.estimator(n_estimators=1, base_score=0.7, learning_rate=1e-9).fit(X, y)
     expected = plain.loss().raw_of(0.7)
-    assert_allclose(model._raw_scores(X), np.tile(expected[:, np.newaxis], len(y)), atol=1e-6)
+    assert_allclose(model._scored(X)[1], np.tile(expected[:, np.newaxis], len(y)), atol=1e-6)
 
 
 def test_what_counts_rows_does_not_depend_on_the_unit_of_the_target(plain):

@@ -108,5 +108,5 @@ def test_several_levels_never_cross():
     shares = (y[:, np.newaxis] <= model.predict(X)).mean(axis=0)
     np.testing.assert_allclose(shares, [0.1, 0.5, 0.9], atol=0.06)
     # without the order that they are put in, some would cross
-    raw = np.diff(model._raw_scores(X), axis=0)
+    raw = np.diff(model._scored(X)[1], axis=0)
     assert (raw < 0).any()

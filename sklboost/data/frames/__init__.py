@@ -86,12 +86,10 @@ def dask_kind(X: Any) -> str:
 def read_values(given: Any) -> tuple[Any, np.ndarray | None]:
     """Read a column, or a table, of any library as one array: what is given besides features.
 
-    The array, (n_rows,) or (n_rows, n_columns), has exactly what was given, in its dtype of NumPy:
-    text is objects, but in lists, arrays and series of polars, and what is of several types is, and
-    decimals. Columns of a table have the dtype that NumPy promotes theirs to. Plain arrays, and
-    what is no data, are returned as they are. Missing values, a bool array of that shape or None,
-    are marked as by `ColumnAdapter.values`: NaN among floats is not. Raises what
-    :func:`adapter_for` does.
+    It has exactly what was given, in its dtype of NumPy: text is objects, but in lists, arrays and
+    series of polars, and what is of several types is, and decimals. Columns of a table have the
+    dtype that NumPy promotes theirs to. What is no data is returned as it is. Missing values are
+    marked as by `ColumnAdapter.values`.
     """
     if isinstance(given, ColumnAdapter):
         return given.values()

@@ -27,57 +27,30 @@ Kind = Literal["number", "time", "category", "text", "mixed", "unsupported"]
 class ColumnAdapter(ABC):
     """One column of the user's table."""
 
-    @property
-    @abstractmethod
-    def kind(self) -> Kind:
-        """The kind of values in the column."""
-
-    @property
-    @abstractmethod
-    def dtype_name(self) -> str:
-        """The dtype as the user's library calls it, for messages."""
-
-    @property
-    def timezone(self) -> str:
-        """The time zone of instants, as the user's library calls it; empty if there is none."""
-        return ""
+    kind: Kind
+    dtype_name: str  # as the user's library calls it, for messages
+    timezone: str = ""  # of instants, as the user's library calls it; empty if there is none
 
     def numbers(self) -> tuple[np.ndarray, np.ndarray | None]:
         """Return the values of a column of numbers, and which of them are missing.
 
-        Returns
-        -------
-        values : ndarray of bool, int, uint or float of any width, shape (n_rows,)
-            A view of the user's memory where that is possible.
-        missing : ndarray of bool, shape (n_rows,), or None
-            What stands in `values` there has no meaning. NaN among floats is missing, too, and need
-            not be marked. None: nothing is marked.
+        Values are bool, integers or floats of any width, a view of the user's memory if possible.
+        Where one is marked it has no meaning. NaN among floats need not be marked. None: none is.
         """
         raise TypeError(f"a column of kind {self.kind!r} has no numbers")
 
     def times(self) -> tuple[np.ndarray, np.ndarray | None, str]:
-        """Return times as integers, which of them are missing, and their unit.
+        """Return times as int64, which of them are missing, or None, and their dtype in NumPy.
 
-        Returns
-        -------
-        values : ndarray of int64, shape (n_rows,)
-            Instants in UTC where there is a time zone.
-        missing : ndarray of bool, shape (n_rows,), or None
-        unit : str
-            A dtype of NumPy: "datetime64[ns]" or "timedelta64[us]", for instance.
+        Instants are in UTC where there is a time zone.
         """
         raise TypeError(f"a column of kind {self.kind!r} has no times")
 
     def categories(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return a column of any kind but "unsupported" as categories.
+        """Return a column of any kind but "unsupported" as integers, and what they stand for.
 
-        Returns
-        -------
-        codes : ndarray of any int, shape (n_rows,)
-            -1: missing.
-        values : ndarray, shape (n_categories,)
-            What the codes stand for, each once, in any order, also such as no row has. Text and
-            mixed values are objects; numbers, times and bools have a dtype of NumPy.
+        -1: missing. Values are there once, in any order, also such as no row has. Text and mixed
+        ones are objects; numbers, times and bools have a dtype of NumPy.
         """
         if self.kind == "number":
             return distinct(*self.numbers())
@@ -122,23 +95,12 @@ class ColumnAdapter(ABC):
 
 
 class NumericCategories(ColumnAdapter):
-    """A column of categories that are numbers, as a column of these numbers.
-
-    `codes` and `values` are as :meth:`ColumnAdapter.categories` returns them.
-    """
+    """A column of categories that are numbers, as a column of these numbers."""
 
     def __init__(self, codes: np.ndarray, values: np.ndarray, dtype_name: str) -> None:
+        self.kind, self.dtype_name = "number", dtype_name
         self._codes = codes
         self._values = values if len(values) > 0 else np.full(1, np.nan)
-        self._dtype_name = dtype_name
-
-    @property
-    def kind(self) -> Kind:
-        return "number"
-
-    @property
-    def dtype_name(self) -> str:
-        return self._dtype_name
 
     def numbers(self) -> tuple[np.ndarray, np.ndarray | None]:
         missing = self._codes < 0
@@ -152,13 +114,10 @@ class NumericCategories(ColumnAdapter):
 
 
 class FrameAdapter(ABC):
-    """The columns of a table, by number. Each library has a class that reads them.
-
-    `names` are the names of the columns as the user has them; None if there are none.
-    """
+    """The columns of a table, by number. Each library has a class that reads them."""
 
     def __init__(self, names: list[Any] | None, n_rows: int, n_columns: int) -> None:
-        self.names = names
+        self.names = names  # as the user has them; None if there are none
         self.n_rows = n_rows
         self.n_columns = n_columns
         self._columns: dict[int, ColumnAdapter] = {}
@@ -195,14 +154,11 @@ class FrameAdapter(ABC):
         return f"column {i}" if self.names is None else f"column {self.names[i]!r}"
 
     def matrix(self) -> np.ndarray | None:
-        """Return all values as one array, if that is quicker than going column by column.
+        """Return all values as one array of floats, if that is quicker than column by column.
 
-        Returns
-        -------
-        ndarray of float32 or float64, shape (n_rows, n_columns), or None
-            The values exactly as they are, NaN for missing ones; a view of the user's memory, or a
-            small copy. None if a column is not of numbers, if float64 cannot hold them, or if it
-            would take a copy of more than 65,536 values.
+        They are exactly as they are, NaN for missing ones: a view of the user's memory, or a small
+        copy. None if a column is not of numbers, if float64 cannot hold them, or if it would take a
+        copy of more than 65,536 values.
         """
         if self.n_rows * self.n_columns > SMALL:
             return None
@@ -322,9 +278,7 @@ def check_names(names: Iterable[Any]) -> None:
 def check_kinds(adapter: FrameAdapter, categorical: Collection[int]) -> None:
     """Raise an error if there are columns that cannot be features.
 
-    `categorical` are the numbers of columns that the user has declared to be categories. ValueError
-    for text that is not declared, mixed objects and complex numbers, TypeError for values of other
-    types.
+    `categorical` are the numbers of columns that the user has declared to be categories.
     """
     columns = [adapter.column(i) for i in range(adapter.n_columns)]
     for kind, message in (("unsupported", _unsupported), ("text", _text), ("mixed", _mixed)):
@@ -442,11 +396,6 @@ class ArrangedColumns(FrameAdapter):
         self._source = source
         self._arrangement = arrangement
 
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Number of rows and of columns: what scikit-learn asks a table for."""
-        return self.n_rows, self.n_columns
-
     def read_column(self, i: int) -> ColumnAdapter:
         number, order = self._arrangement[i]
         column = self._source.column(number)
@@ -457,16 +406,9 @@ class OrderedColumn(ColumnAdapter):
     """Another column with its rows in the order ``order``, ndarray of int of shape (n_rows,)."""
 
     def __init__(self, column: ColumnAdapter, order: np.ndarray) -> None:
+        self.kind, self.dtype_name = column.kind, column.dtype_name
         self._column = column
         self._order = order
-
-    @property
-    def kind(self) -> Kind:
-        return self._column.kind
-
-    @property
-    def dtype_name(self) -> str:
-        return self._column.dtype_name
 
     def numbers(self) -> tuple[np.ndarray, np.ndarray | None]:
         values, missing = self._column.numbers()

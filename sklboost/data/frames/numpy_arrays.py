@@ -135,22 +135,19 @@ def column_of(
 
 
 class NumpyColumn(ColumnAdapter):
-    """Values in a 1-D array of any dtype but object, and a mask of those that are missing.
-
-    `dtype_name` is what the user's library calls the dtype, if NumPy calls it otherwise.
-    """
+    """Values in a 1-D array of any dtype but object, and a mask of those that are missing."""
 
     def __init__(
         self,
         values: np.ndarray,
         missing: np.ndarray | None = None,
-        dtype_name: str = "",
+        dtype_name: str = "",  # in the user's library, if NumPy calls it otherwise
         timezone: str = "",
     ) -> None:
         self._values = values
         self._missing = missing
         self._dtype_name = dtype_name
-        self._timezone = timezone
+        self.timezone = timezone
 
     @cached_property
     def kind(self) -> Kind:
@@ -160,12 +157,8 @@ class NumpyColumn(ColumnAdapter):
         return _KINDS.get(dtype.kind, "unsupported")
 
     @property
-    def dtype_name(self) -> str:
+    def dtype_name(self) -> str:  # type: ignore[override]
         return self._dtype_name or str(self._values.dtype)
-
-    @property
-    def timezone(self) -> str:
-        return self._timezone
 
     def numbers(self) -> tuple[np.ndarray, np.ndarray | None]:
         """Return the values in this machine's order of bytes; long doubles rounded to float64."""
@@ -196,10 +189,7 @@ class NumpyColumn(ColumnAdapter):
 
 
 class ObjectColumn(ColumnAdapter):
-    """Python objects in an array: their types tell of which kind the column is.
-
-    Objects that are `marked` are missing whatever they are.
-    """
+    """Python objects in an array, some perhaps `marked` as missing: their types tell the kind."""
 
     dtype_name = "object"
 

@@ -9,7 +9,6 @@ from sklboost.data.frames.adapter import (
     SMALL,
     ColumnAdapter,
     FrameAdapter,
-    Kind,
     first_value,
     is_wide,
     may_be_rounded,
@@ -110,20 +109,10 @@ class PandasLabels(ColumnAdapter):
     """An extension array of strings, or of categories of any type."""
 
     def __init__(self, values: Any) -> None:
-        self._values = values
-
-    @property
-    def kind(self) -> Kind:
-        return "category" if isinstance(self._values.dtype, pd.CategoricalDtype) else "text"
-
-    @property
-    def dtype_name(self) -> str:
-        return str(self._values.dtype)
-
-    @property
-    def timezone(self) -> str:
-        is_category = self.kind == "category"
-        return str(getattr(self._values.categories.dtype, "tz", "")) if is_category else ""
+        self._values, self.kind, self.dtype_name = values, "text", str(values.dtype)
+        if isinstance(values.dtype, pd.CategoricalDtype):
+            self.kind = "category"
+            self.timezone = str(getattr(values.categories.dtype, "tz", ""))
 
     def _labels(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the codes that pandas has; text is numbered in the order in which it is met."""

@@ -14,7 +14,6 @@ from sklboost.data.frames.adapter import (
     number_text,
 )
 from sklboost.data.frames.numpy_arrays import ObjectColumn
-from sklboost.engine.cached import cached_property
 
 _INTEGERS = (pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.UInt8, pl.UInt16, pl.UInt32, pl.UInt64)
 # So many strings are numbered by Python in less time than it takes to ask polars for it.
@@ -54,20 +53,12 @@ class PolarsColumn(ColumnAdapter):
     """A series of polars, of any dtype but objects."""
 
     def __init__(self, series: pl.Series) -> None:
-        self._series = series
-
-    @property
-    def dtype_name(self) -> str:
-        return str(self._series.dtype)
-
-    @cached_property
-    def kind(self) -> Kind:
-        dtype = self._series.dtype
-        return "number" if dtype.is_numeric() else _KINDS.get(dtype.base_type(), "unsupported")
-
-    @property
-    def timezone(self) -> str:
-        return getattr(self._series.dtype, "time_zone", "") or ""
+        self._series, dtype = series, series.dtype
+        self.kind = "number"
+        if not dtype.is_numeric():
+            self.kind = _KINDS.get(dtype.base_type(), "unsupported")
+        self.dtype_name = str(dtype)
+        self.timezone = getattr(dtype, "time_zone", "") or ""
 
     def numbers(self) -> tuple[np.ndarray, np.ndarray | None]:
         """Return the values; no copy if nothing is missing and polars has them in one piece."""

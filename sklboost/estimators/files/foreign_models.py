@@ -85,10 +85,7 @@ def make_estimator(
 ) -> Any:
     """Return a fitted estimator with trees of another library.
 
-    `kind_of` gives the class of estimators of a name, and `places` say where the trees are, for
-    errors; `forest` is "RF" for one of a random forest. ModelFileError if links of a tree are
-    wrong, or a parameter that the model needs is out of range; TypeError if the class is another
-    than the model needs.
+    `kind_of` gives the class of estimators of a name; `forest` is "RF" for one of a random forest.
     """
     name = f"XGB{forest}{_NAMES.get(info.task, 'Classifier')}Lite"
     kind: Any = kind_of(name)
@@ -127,18 +124,7 @@ def make_estimator(
         has_margin=False,
         n_dart_rounds=model.n_rounds if estimator.booster == "dart" else 0,
     )
-    attributes = fit_attributes(
-        trained,
-        evals_result={},
-        first_round=0,
-        split_seed=None,
-        before_refit=None,
-        stop_reason="",
-        best_iteration=info.best_iteration,
-        best_score=None,
-        report=None,
-    )
-    estimator._set_fitted(attributes)
+    estimator._set_fitted(fit_attributes(trained, best_iteration=info.best_iteration))
     return estimator
 
 

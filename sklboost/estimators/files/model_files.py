@@ -205,8 +205,7 @@ def _check_version(section: DocumentSection) -> None:
 def read_estimator(section: DocumentSection, estimator_class: Any, source: str) -> Any:
     """Return the fitted estimator of a section, of one of our classes or one that inherits from it.
 
-    `source` is the name of the file. ModelFileError if anything in it is not as
-    :func:`estimator_document` writes it; TypeError if it has an estimator of another class.
+    `source` is the name of the file.
     """
     name = read_kind(section)
     if name != kind_of(estimator_class):
@@ -564,12 +563,9 @@ def save(
     parameters: Mapping[str, Any],
     fitted: FittedModel,
     target: Any,
-    formats: tuple[str, str | None],
+    formats: tuple[str, str | None],  # the arguments `format` and `raw_format` of the method
 ) -> None:
-    """Write a fitted estimator of a class to a path or file object.
-
-    `formats` are the arguments `format` and `raw_format` of the method.
-    """
+    """Write a fitted estimator of a class to a path or file object."""
     format_, raw_format = formats
     if format_ not in FORMATS:
         raise ValueError(f"format={format_!r}: it must be one of {', '.join(map(repr, FORMATS))}")

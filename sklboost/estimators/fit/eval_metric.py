@@ -40,24 +40,14 @@ def check_names(eval_metric: Any, targets: Targets, loss: Loss) -> None:
 
 
 def resolve_metrics(eval_metric: Any, targets: Targets, loss: Loss, *, start: Rows) -> list[Metric]:
-    """Return the metrics that the user means, in the same order.
+    """Return the metrics that the user means, in the same order; None is the loss's default.
 
-    None is the loss's default. A name is a metric of ours, or a scikit-learn scorer. A callable of
-    three parameters is a scorer, called with (estimator, X, y), which sees predictions but no
-    features. One of two is a function (y_true, y_pred), with the user's labels or targets, and
-    predictions, probabilities of ``classes_[1]``, or for more than two classes, or several labels,
-    of all of them. Weights are passed to what has one parameter more, ones if it must have some; a
-    function without is not weighted. If there is one class only, what cannot be computed is NaN.
+    Weights are passed to what has one parameter more, ones if it must have some; a function without
+    is not weighted. If there is one class only, what cannot be computed is NaN.
 
-    `targets` decide what raw scores mean, the loss the default and the parameters of metrics that
-    name none. `start` is ``(y, raw_score, weight)`` of the validation rows before the first round:
-    each function is called with them once, so that what fails fails before the training, and a
-    function that returns ``(name, value, is_higher_better)`` tells its direction; a list of these
-    are several metrics.
-
-    ValueError for an unknown name, which says what was possible; two metrics of one name; a
-    function that gives no number, or of classes cannot take probabilities. TypeError for a function
-    of other parameters.
+    `start` is ``(y, raw_score, weight)`` of the validation rows before the first round: each
+    function is called with them once, so that what fails fails before the training, and what
+    returns ``(name, value, is_higher_better)``, or a list of these, tells its direction.
     """
     outputs = _Outputs(targets, loss)
     if eval_metric is None and loss.own_metrics:
@@ -256,10 +246,7 @@ def _name_of(function: Callable[..., Any]) -> str:
 
 
 def form_of(metric: Callable[..., Any], name: str) -> tuple[bool, WeightsOf]:
-    """Return whether a callable is a scorer, (estimator, X, y), and what makes its weights.
-
-    TypeError if it can be called in neither form.
-    """
+    """Return whether a callable is a scorer, (estimator, X, y), and what makes its weights."""
     try:
         signature = inspect.signature(metric)
     except ValueError:  # some functions written in C have no signature

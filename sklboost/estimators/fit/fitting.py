@@ -6,6 +6,7 @@ one, on all rows.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -152,10 +153,7 @@ def bin_rows(team: ThreadTeam, rows: Rows, parameters: Parameters) -> Bins:
 
 @np.errstate(all="ignore")
 def start_of(task: FitTask) -> np.ndarray:
-    """Return the raw score of the model before its first tree, float64, shape (n_outputs,).
-
-    ValueError if `base_score` has too few or too many numbers, or one that is no prediction.
-    """
+    """Return the raw score of the model before its first tree, float64, shape (n_outputs,)."""
     rows, loss = task.rows, task.loss
     base_score: Any = task.parameters.base_score
     if task.continued is not None:
@@ -313,11 +311,7 @@ def _attributes_so_far(task: FitTask, training: Training) -> dict[str, Any]:
         evals_result=training.finished_log(),
         first_round=training.first_logged,
         split_seed=task.split_seed,
-        before_refit=None,
         stop_reason=training.stop_reason,
-        best_iteration=None,  # no round is left out
-        best_score=None,
-        report=None,
         chosen=task.chosen,
     )
 
@@ -341,21 +335,25 @@ def trained_model_of(task: FitTask, model: Model) -> TrainedModel:
 def fit_attributes(
     trained: TrainedModel,
     *,
-    evals_result: dict[str, dict[str, list[float]]],  # by validation set and metric, round by round
-    first_round: int,  # of `evals_result`; not 0 if `init_model` was continued
-    split_seed: int | None,  # by which rows were held out for early stopping; None: none were
+    # by validation set and metric, round by round
+    evals_result: Mapping[str, dict[str, list[float]]] = MappingProxyType({}),
+    first_round: int = 0,  # of `evals_result`; not 0 if `init_model` was continued
+    split_seed: int | None = None,  # by which rows were held out for early stopping; None: none
     # with `warm_start` and `refit`, the model that early stopping has judged
-    before_refit: Model | None,
-    stop_reason: str,  # empty for models of other libraries
-    best_iteration: int | None,
-    best_score: float | None,
-    report: "FitReport | None",  # None for models of other libraries
+    before_refit: Model | None = None,
+    stop_reason: str = "",
+    best_iteration: int | None = None,
+    best_score: float | None = None,
+    report: "FitReport | None" = None,
     chosen: "ChosenParams | None" = None,  # by a preset. None: there was none.
 ) -> dict[str, Any]:
-    """Return the attributes that an estimator keeps a model and its training in, by name."""
+    """Return the attributes that an estimator keeps a model and its training in, by name.
+
+    The defaults are those of a model of another library.
+    """
     kept = {
         **trained.attributes,
-        "evals_result_": evals_result,
+        "evals_result_": dict(evals_result),
         "_first_round": first_round,
         "_split_seed": split_seed,
         "_before_refit": before_refit,
@@ -528,5 +526,6 @@ def path_of_first_tree(task: FitTask) -> Bunch:
     start = np.repeat(model.base_score[:, np.newaxis], len(rows.y), axis=1)
     ((gradient,), (hessian,)) = loss.gradients(rows.targets, start)
     (leaf,) = leaves(model, rows.X, task.parameters.n_jobs).T
-    path = pruning_path(model.nodes, leaf, weight * gradient, weight * hessian, model.params_of(0))
-    return Bunch(ccp_alphas=path.alphas, impurities=path.impurities)
+    sums, params = (weight * gradient, weight * hessian), model.params_of(0)
+    alphas, impurities = pruning_path(model.nodes, leaf, *sums, params)
+    return Bunch(ccp_alphas=alphas, impurities=impurities)

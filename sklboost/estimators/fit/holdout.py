@@ -31,14 +31,10 @@ def hold_out(
     seed: int,
     needs: Iterable[np.ndarray] = (),
 ) -> np.ndarray:
-    """Choose the rows to hold out; bool, shape (n_samples,).
+    """Choose the rows to hold out, a mask: those with a place below the fraction.
 
-    They are those whose place in :func:`order_to_hold_out` is below the fraction: random rows until
-    they have the fraction of the weight, so many of each part; whole groups; or by
-    time the last rows, as many as make up the fraction of the rows. Of random rows, one of each
-    number of the `needs` is left: the last in that order.
-
-    ValueError if one side would have no rows, or for groups that do not fit.
+    Places are those of :func:`order_to_hold_out`. Of random rows, one of each number of the `needs`
+    is left: the last in that order.
     """
     places = order_to_hold_out(rows, how=how, parts=parts, seed=seed)
     mask = places < fraction * (1.0 - _ROUNDING)
@@ -86,12 +82,8 @@ def order_to_hold_out(rows: Rows, *, how: str, parts: np.ndarray | None, seed: i
     """Return the place of each row among those to hold out, from 0 to 1; shape (n_samples,).
 
     It is the share of the weight before it: at random in the order of the hashes, of each part by
-    itself, or of groups, whose rows have one place; by time the share of the rows
-    behind it. The place of the last one, of each part, is infinite: it is never held out.
-
-    Rows have targets as the loss has them, and the user's weights: a row is held out whole, with
-    its weight, whatever that is. `parts` are numbers, such as codes of classes. The seed decides on
-    the order if that is random. ValueError for groups that do not fit.
+    itself, or of groups, whose rows have one place; by time the share of the rows behind it. The
+    place of the last one, of each part, is infinite: it is never held out.
     """
     y, weight, n_rows = rows.y, rows.weight, len(rows.y)
     if len(rows.groups) > 0 and how == "time":

@@ -25,6 +25,7 @@ from sklboost.data.cuts import exact_weights, find_cuts, survey
 from sklboost.data.frames.adapter import FrameAdapter, as_objects, check_names
 from sklboost.data.raw_values import Allocate, Values
 from sklboost.data.sparse_table import SparseTable
+from sklboost.docstrings import described_like
 from sklboost.engine.parallel import ThreadTeam, n_threads_for
 from sklboost.engine.structs import BinCuts
 from sklboost.estimators.input.feature_names import Encodings
@@ -321,6 +322,7 @@ def bin_checked(
     return BinnedMatrix(matrix.rows, binning)
 
 
+@described_like(bin_features)
 @np.errstate(all="ignore")
 def bin_parquet(
     path: Any,
@@ -347,22 +349,10 @@ def bin_parquet(
         in the end.
     target : str or sequence of str
         The column with the targets, or the columns, if there are several targets or labels a row.
-    max_bin : int, default=256
-        As the estimators' parameter, which must be the same at ``fit``.
     columns : sequence of str, optional
         The features. None: all columns except targets, weights and the index of a pandas frame.
     sample_weight : str, optional
         A column with the weights of the rows. They decide on the cut points, and are returned.
-    categorical_features : {"from_dtype", "auto"} or array-like, default="from_dtype"
-        Which features are categories, as the estimators' parameter. These take it from the result.
-    missing : float, default=NaN
-        An additional value that counts as missing, as the estimators' parameter, which must be the
-        same at ``fit``.
-    n_jobs : int, optional
-        Maximum number of threads, as the estimators' parameter.
-    verbose : int, default=1
-        1: show the progress if binning takes more than two seconds: a bar if tqdm is installed,
-        else lines of text. 0: silent.
     bins_path : str or path, optional
         A folder, empty or not there yet, in which bins, targets and weights are kept instead of
         memory, as by ``bin_features(X, path=bins_path)``; :func:`open_bins` opens them again.

@@ -124,10 +124,7 @@ def _column_of(parts: list[Any]) -> ColumnAdapter:
 
 
 def cluster_source(X: Any, settings: FeatureSettings) -> tuple[ClusterSource, np.ndarray | None]:
-    """Check the features of a fit that are a Dask collection, as :func:`fit_source` does others.
-
-    The names are None if the user gave none.
-    """
+    """Check the features of a fit that are a Dask collection, as :func:`fit_source` does others."""
     columns = names = None
     if dask_kind(X) == "DataFrame":
         columns, names = X.columns.tolist(), given_names(X._meta)

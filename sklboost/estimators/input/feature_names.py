@@ -88,9 +88,7 @@ def given_names(X: Any) -> np.ndarray | None:
 def order_of_fit(X: Any, fitted: list[Any]) -> Sequence[int] | None:
     """Return the column of each feature in a frame, given the names at fit.
 
-    None if `X` has no names, or none that compare with those of the fit. ValueError, which lists
-    them all, if columns are missing or unknown, or if columns of the same name would have to be
-    told apart.
+    None if `X` has no names, or none that compare with those of the fit.
     """
     array = column_names(X)
     if array is None:
@@ -165,10 +163,7 @@ def read_feature_rules(parameters: Parameters, features: FittedFeatures) -> Feat
 
 
 def read_signs(constraints: Any, features: FittedFeatures) -> dict[int, int]:
-    """Return the features that are to be monotone, by number; 1: rising, -1: falling.
-
-    ValueError if `constraints` are not `monotone_constraints`, or none, or if a category has one.
-    """
+    """Return the features that are to be monotone, by number; 1: rising, -1: falling."""
     constraints = constraints_of(constraints)
     constraints = {} if constraints is None else constraints
     check_parameters(Parameters, {"monotone_constraints": constraints})
@@ -261,10 +256,7 @@ class FeaturePlaces:
             self._by_text.setdefault(name_text(name), []).append(place)
 
     def number_of(self, key: Any, parameter: str) -> int:
-        """Return the number of the feature that `key`, given for that parameter, names or is.
-
-        ValueError if there is no such feature, or if there are several.
-        """
+        """Return the number of the feature that `key`, given for that parameter, names or is."""
         names = self._names
         if is_integer(key) and not self._are_numbers:
             if 0 <= key < len(names):

@@ -85,10 +85,10 @@ def feature_settings(caller: str, parameters: Parameters) -> FeatureSettings:
 def fit_source(
     X: Any, settings: FeatureSettings, encodings: Encodings
 ) -> tuple[Any, np.ndarray | None]:
-    """Check raw features for a fit; return what they are read from, and their names.
+    """Check raw features for a fit; return what they are read from, and their names, or None.
 
     The source is a FrameAdapter if columns have to be looked at one by one, else a float array or a
-    SparseTable. The names, ndarray of object, are None if the user gave none.
+    SparseTable.
     """
     if issparse(X):
         check_exact(X)
@@ -114,8 +114,7 @@ def fit_table(
     """Make the table of a fit, and learn how its values become numbers.
 
     Nothing is learnt of rows of weight 0. `encodings` are those of a model that the fit continues,
-    which stay as they are, or None. TypeError or ValueError for columns that can be no features,
-    and for categories if there are to be none.
+    which stay as they are, or None.
     """
     if encodings is None or len(encodings) != source.n_columns:  # of another model: an error soon
         exact = exact_weights(weight)
@@ -229,11 +228,7 @@ def _listed(source: FrameAdapter, columns: list[int]) -> str:
 def binned_features(
     X: BinnedMatrix, settings: FeatureSettings, encodings: Encodings
 ) -> FittedFeatures:
-    """Return what a fit remembers of features that were binned before.
-
-    ValueError if the parameters of the estimator would have made other bins, or if its categories
-    have other numbers than `encodings`, those of a model that the fit continues.
-    """
+    """Return what a fit remembers of features that were binned before."""
     binning, missing = X.binning, X.binning.missing
     if X.max_bin != settings.max_bin:
         raise ValueError(
@@ -281,12 +276,9 @@ def features(
     X: Any,
     name: str = "X",
     *,
-    by_position: bool = False,
+    by_position: bool = False,  # columns are in the order of the fit, whatever their names
 ) -> Features:
-    """Check features for a fitted estimator, as :func:`read_features` does.
-
-    `by_position`: columns are in the order of the fit, whatever their names.
-    """
+    """Check features for a fitted estimator, as :func:`read_features` does."""
     if (
         # an array that all of scikit-learn's checks would return as it is: they take longer than
         # the prediction of one row
@@ -326,10 +318,8 @@ def read_features(
 ) -> Features:
     """Check features to be predicted or scored: the same number and names as at fit, or its bins.
 
-    The columns of a frame may have any order. `name` is the argument's, for errors: TypeError or
-    ValueError for other features than at fit, or of other kinds, and for unknown categories, if
-    the settings want that; else these are an UnknownCategoryWarning. Missing values and categories
-    stay as they were at fit, whatever the settings say now.
+    The columns of a frame may have any order. Missing values and categories stay as they were at
+    fit, whatever the settings say now.
     """
     settings = settings._replace(missing=fitted.missing, categorical_features=None)
     try:
@@ -394,9 +384,7 @@ def encoded_table(
 ) -> Table:
     """Make a table by known encodings; `order` has the column of each feature.
 
-    `name` is the argument's, for the errors and warnings about columns of other kinds than at fit
-    and about unknown categories. `counts`: for each column, how many rows of the user each of its
-    rows stands for; None: one.
+    `counts`: for each column, how many rows of the user each of its rows stands for; None: one.
     """
     known = (Encoding(),) * len(order) if encodings is None else encodings
     encoded = list(zip(order, known, strict=True))

@@ -16,7 +16,7 @@ from sklboost.data.features import Features
 from sklboost.data.frames import refuse_lazy
 from sklboost.estimators.input.feature_names import FittedFeatures, column_names
 from sklboost.estimators.input.features import features
-from sklboost.estimators.input.rows import one_each, row_values
+from sklboost.estimators.input.rows import one_each, one_for_each_set, row_values
 from sklboost.estimators.input.targets import RegressionTargets, Targets
 from sklboost.estimators.parameters.boosters import Parameters
 
@@ -95,30 +95,10 @@ def read_given(
     qid: Any,
     group: Any,
     sample_weight: Any,
-    names: QueryNames | None = None,
-    caller: str = "",
+    names: QueryNames | None = None,  # of validation rows; None: those of the training
+    caller: str = "",  # the estimator's class in a fit
 ) -> GivenQueries:
-    """Check relevances, queries and their weights, given by either way.
-
-    Parameters
-    ----------
-    y : array-like of shape (n_samples,)
-    qid : array-like of shape (n_samples,) or None
-        The query of each row: numbers, text, or other labels.
-    group : array-like of int, shape (n_queries,), or None
-        Or how many rows each query has, one query after the other.
-    sample_weight : array-like of shape (n_queries,) or (n_samples,), or None
-    names : QueryNames or None
-        Of validation rows; None: those of the training.
-    caller : str
-        Name of the estimator's class in a fit; empty: other rows.
-
-    Raises
-    ------
-    ValueError
-        If there are no queries, or both forms; for wrong lengths, labels that are missing, weights
-        that differ within a query.
-    """
+    """Check relevances, queries and their weights, given by either way, as `fit` has them."""
     is_validation, names = names is not None, names or QueryNames()
     relevances = RegressionTargets.read(y, names.y, caller)
     if relevances.ndim != 1:
@@ -257,14 +237,7 @@ def _read_eval_set(given: dict[str, Any], qids: Any, groups: Any) -> dict[str, A
     pairs = given["eval_set"]
     weights = given["sample_weight_eval_set"]
     listed = {"eval_qid": qids, "eval_group": groups, "sample_weight_eval_set": weights}
-    for name, values in listed.items():
-        if values is None:
-            listed[name] = [None] * len(pairs)
-        elif not isinstance(values, list | tuple) or len(values) != len(pairs):
-            raise ValueError(
-                f"{name} must be a list with one entry (or None) for each of the {len(pairs)} "
-                "pairs of eval_set"
-            )
+    listed = {name: one_for_each_set(of, len(pairs), name) for name, of in listed.items()}
     sets, own_weights = [], []
     for index, ((X, y), qid, group, weight) in enumerate(zip(pairs, *listed.values(), strict=True)):
         arguments = ("y of eval_set", *listed, "X of eval_set")

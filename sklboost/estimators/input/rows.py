@@ -63,21 +63,16 @@ _NO_COVER = 1e-12
 def row_values(
     given: Any,
     name: str,
-    what: str,
+    what: str,  # a key of the remedies
     *,
-    numeric: bool = True,
-    unknown: bool = False,
-    records: bool = False,
+    numeric: bool = True,  # numbers, also written as text, rather than labels
+    unknown: bool = False,  # what is missing in several columns becomes NaN: not known
+    records: bool = False,  # it may be an array with fields
 ) -> Any:
     """Return an argument that has an entry for each row, of any container, as an array.
 
     The array has what was given exactly: see :func:`~sklboost.data.frames.read_values`. Shapes are
-    left to the caller, or to scikit-learn, as are NaN and infinity among floats. `name` is the
-    argument's, for errors, and `what` a key of the remedies. `numeric`: numbers, also written as
-    text, rather than labels. `unknown`: what is missing in several columns becomes NaN, which
-    stands for not known. `records`: it may be an array with fields. ValueError for values that are
-    missing or masked and, if `numeric`, for times and what is no number; TypeError for what has no
-    entry for each row.
+    left to the caller, or to scikit-learn, as are NaN and infinity among floats.
     """
     dtype = str(getattr(given, "dtype", ""))
     if what == "targets" and dtype.startswith("period"):
@@ -133,10 +128,7 @@ def _as_numbers(values: np.ndarray, name: str, what: str) -> np.ndarray:
 
 
 def one_each(given: Any, name: str, what: str, n_rows: int, *, numeric: bool = False) -> np.ndarray:
-    """Return one value for each row, such as the label of its query.
-
-    ValueError for other shapes than (n_rows,), and for what is missing, as NaN is.
-    """
+    """Return one value for each row, such as the label of its query."""
     values = np.asarray(row_values(given, name, what, numeric=numeric))
     if values.shape != (n_rows,):
         raise ValueError(
@@ -329,8 +321,8 @@ def _read_eval_set(given: FitArguments) -> list[GivenSet]:
     ):
         if getattr(given, name) is not None:
             raise ValueError(f"{name} goes with X_val; for eval_set there is {twin}")
-    weights = _one_for_each_set(given.sample_weight_eval_set, len(pairs), "sample_weight_eval_set")
-    margins = _one_for_each_set(given.base_margin_eval_set, len(pairs), "base_margin_eval_set")
+    weights = one_for_each_set(given.sample_weight_eval_set, len(pairs), "sample_weight_eval_set")
+    margins = one_for_each_set(given.base_margin_eval_set, len(pairs), "base_margin_eval_set")
     sets = []
     for index, pair in enumerate(pairs):
         if not isinstance(pair, list | tuple) or len(pair) != 2:
@@ -344,7 +336,8 @@ def _read_eval_set(given: FitArguments) -> list[GivenSet]:
     return sets
 
 
-def _one_for_each_set(given: Any, n_sets: int, name: str) -> Sequence[Any]:
+def one_for_each_set(given: Any, n_sets: int, name: str) -> Sequence[Any]:
+    """Return an entry for each validation set; None stands for None everywhere."""
     if given is None:
         return [None] * n_sets
     if not isinstance(given, list | tuple) or len(given) != n_sets:
@@ -479,12 +472,7 @@ def training_rows(
     kind: "type[Targets]",
     encodings: Encodings,
 ) -> tuple[Rows, FittedFeatures]:
-    """Check the rows of a fit; drop those of weight 0, or of no known target.
-
-    `kind` reads the targets. `encodings` are those of a model that is continued.
-    ValueError for wrong shapes or lengths, no rows, targets or weights that are NaN or infinite,
-    negative weights, weights that are all 0, a column of targets none of which is known.
-    """
+    """Check the rows of a fit; drop those of weight 0, or of no known target."""
     learn_table: Any = fit_table
     sample_weight = given.sample_weight
     if isinstance(X, BinnedMatrix):

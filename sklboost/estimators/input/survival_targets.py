@@ -22,24 +22,17 @@ class SurvivalTargets(Targets):
 
     Encoded, a row has four numbers: the bounds; when it was first observed, -inf for from the
     start; and the number of its stratum.
-
-    Attributes
-    ----------
-    strata : ndarray, shape (n_strata,)
-        Their labels, sorted; empty: there are none.
-    times : ndarray of float64, shape (n_times,)
-        Times of events, sorted, and the last at which a row was observed; all of them positive, or
-        the first may be 0.
-    hazards : ndarray of float64, shape (n_strata or 1, n_times)
-        Of Cox's model: the cumulative hazard at these times of a row of raw score `centres`. Of
-        others, no rows.
-    centres : ndarray of float64, shape (n_strata or 1,)
-        The largest raw scores of the training rows, for which no hazard is too large for a number.
     """
 
-    strata: np.ndarray
+    strata: np.ndarray  # labels, sorted, shape (n_strata,); empty: there are none
+    # float64, shape (n_times,): of events, sorted, and the last at which a row was observed; all of
+    # them positive, or the first may be 0
     times: np.ndarray
+    # float64, shape (n_strata or 1, n_times): of Cox's model the cumulative hazard at these times
+    # of a row of raw score `centres`; of others no rows
     hazards: np.ndarray = field(default_factory=lambda: np.empty((0, 0)))
+    # float64, shape (n_strata or 1,): the largest raw scores of the training rows, for which no
+    # hazard is too large for a number
     centres: np.ndarray = field(default_factory=lambda: np.empty(0))
 
     task = "survival"
@@ -246,21 +239,7 @@ def survival_targets(
 
 
 def read_survival(y: Any, name: str, caller: str = "") -> np.ndarray:
-    """Return targets of any form as records of lower, upper, entry_time and, if given, stratum.
-
-    Parameters
-    ----------
-    y : array-like
-    name : str
-        Of the argument, for errors.
-    caller : str
-        Name of the estimator's class in a fit; empty: not in a fit.
-
-    Raises
-    ------
-    ValueError
-        For any other form, and for what are no times.
-    """
+    """Return targets of any form as records of lower, upper, entry_time and, if given, stratum."""
     if y is None:
         RegressionTargets.read(y, name, caller)
     y = y.compute() if dask_kind(y) else y

@@ -2,24 +2,28 @@
 
 The docstring of an estimator gets its parameters from their fields. A parameter or an attribute of
 several docstrings is described once, in :data:`SHARED`, or where the method is first defined; the
-others have its name alone, on a line of its own.
+others need not mention it.
 """
 
 import functools
 import inspect
-import re
-import textwrap
 from collections.abc import Callable
 from dataclasses import MISSING, Field, fields
 from typing import Any, Literal, TypeVar, dataclass_transform
 
+from sklboost.docstrings import (
+    ATTRIBUTES,
+    PARAMETERS,
+    arranged,
+    describe_methods,
+    entries_of,
+    entry,
+)
 from sklboost.estimators.parameters.rules import none_is_default, parameter, unused
 
 Class = TypeVar("Class", bound=type[Any])
-# An entry of a section: a line that begins with a name, and indented ones.
-_ENTRIES = re.compile(r"^(\w+)\b.*(?:\n .*)+", re.MULTILINE)
 
-# Name of an attribute, or of a parameter of methods -> type and text.
+# Name of an attribute, in their order, or of a parameter of methods -> type and text.
 SHARED = {
     "n_features_in_": ("int", "Number of features seen during `fit`."),
     "feature_names_in_": (
@@ -119,7 +123,7 @@ SHARED = {
 
 @dataclass_transform(kw_only_default=True, field_specifiers=(parameter, unused))
 def documented(*, init: Literal[False]) -> Callable[[Class], Class]:
-    """Decorate an estimator: add its parameters to its docstring, and complete the methods.
+    """Decorate an estimator: complete its docstring by parameters and attributes, and the methods.
 
     To editors that read the source it is a dataclass without a constructor of its own, so they show
     the constructor of its parameters; jedi looks no further than a decorator.
@@ -127,44 +131,28 @@ def documented(*, init: Literal[False]) -> Callable[[Class], Class]:
 
     def complete(estimator: Class) -> Class:
         if estimator.__doc__ is not None:  # as it is with python -OO
-            before, after = _completed(estimator.__doc__).split("Attributes\n", maxsplit=1)
+            # compilers from Python 3.13 on take the indentation away
+            about, _, own = inspect.cleandoc(estimator.__doc__).partition(ATTRIBUTES)
+            names = [name for name in SHARED if name.endswith("_")]
+            if getattr(estimator, "_is_forest", False):  # which has one round
+                names = [name for name in names if not name.startswith("best_")]
+            place = names.index("model_")  # what is its own comes before
+            names[place:place] = [name for name in entries_of(own) if name not in names]
+            attributes = ATTRIBUTES + arranged(own, names, _SHARED_ENTRIES)
             entries = [_field_entry(own) for own in fields(estimator) if own.init]
-            parameters = "\n".join(["Parameters", "----------", *entries, ""])
-            estimator.__doc__ = f"{before}{parameters}\nAttributes\n{after}"
+            parameters = PARAMETERS + "\n".join(entries)
+            estimator.__doc__ = "\n\n".join([about.rstrip(), parameters, attributes]) + "\n"
         return methods_documented(estimator)
 
     return complete
 
 
 def methods_documented(cls: Class) -> Class:
-    """Decorate a class: complete the docstrings of its methods."""
-    ours = [base for base in cls.__mro__[1:] if base.__module__.startswith("sklboost.")]
-    for name, method in vars(cls).items():
-        if inspect.isfunction(method) and method.__doc__ is not None:
-            overridden = next((vars(base)[name] for base in ours if name in vars(base)), None)
-            method.__doc__ = _completed(method.__doc__, getattr(overridden, "__doc__", None) or "")
-    return cls
+    """Decorate a class: complete the docstrings of its methods by the shared entries."""
+    return describe_methods(cls, _SHARED_ENTRIES)
 
 
-def _completed(docstring: str, overridden: str = "") -> str:
-    """Replace lines that are a name alone by the entry of the overridden docstring, or the shared.
-
-    Of a name with lines of its own below it the shared entry comes first.
-    """
-    # compilers from Python 3.13 on take the indentation away
-    lines = inspect.cleandoc(docstring).splitlines()
-    inherited = {match[1]: match[0] for match in _ENTRIES.finditer(inspect.cleandoc(overridden))}
-    entries = list(lines)
-    for at, line in enumerate(lines):
-        if line in inherited and not "".join(lines[at + 1 : at + 2]).startswith(" "):
-            entries[at] = inherited[line]
-        elif line in SHARED:
-            entries[at] = _entry(line, *SHARED[line])
-    return "\n".join([*entries, ""] if len(lines) > 1 else lines)
-
-
-def _entry(name: str, kind: str, text: str) -> str:
-    return f"{name} : {kind}\n" + textwrap.indent(inspect.cleandoc(text), "    ")
+_SHARED_ENTRIES = {name: entry(name, *of_name) for name, of_name in SHARED.items()}
 
 
 @functools.cache  # estimators share most parameters
@@ -173,4 +161,4 @@ def _field_entry(field: Field[Any]) -> str:
     quoted = f'"{field.default}"' if isinstance(field.default, str) else repr(field.default)
     default = "optional" if field.default is None else f"default={quoted}"
     kind = field.metadata["rule"].kind + (" or None" if none_is_default(field) else "")
-    return _entry(field.name, f"{kind}, {default}", field.metadata["text"])
+    return entry(field.name, f"{kind}, {default}", field.metadata["text"])

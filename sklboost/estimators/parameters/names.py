@@ -214,10 +214,7 @@ class UnknownParameterError(TypeError, ValueError):
 
 
 def read_params(cls: Any, objective: Any, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what `set_params` is given under the names of this class.
-
-    `objective` is the one that the estimator has so far.
-    """
+    """Return what `set_params` is given, of an estimator of some `objective`, under our names."""
     _check_alpha({"objective": objective, **given})
     return read_names(given, _arguments(cls.__init__), cls.__name__, _unused(cls))
 
@@ -228,12 +225,7 @@ def read_names(
     owner: str,
     unused: Mapping[str, Ignored] = MappingProxyType({}),
 ) -> dict[str, Any]:
-    """Return parameters under the names that they have here, and leave out what has no effect.
-
-    `known` are the parameters of the class named `owner`, `unused` the parameters of other
-    estimators that it has no use for. UnknownParameterError if there is no such parameter, or if
-    one is given under two names.
-    """
+    """Return parameters under the names that they have here, and leave out what has no effect."""
     read: dict[str, Any] = {}
     spelled: dict[str, str] = {}
     for name, value in given.items():

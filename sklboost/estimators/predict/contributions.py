@@ -91,10 +91,7 @@ class ExplainedRows(NamedTuple):
         return model.base_score + fitted.shift + mean
 
     def explanation(self, given: Any, rounds: Rounds) -> Any:
-        """The values as the object that the plots of the shap package take.
-
-        `given` are the rows as the user has them.
-        """
+        """The values as the object that the plots of shap take; `given` are the user's rows."""
         try:
             import shap
         except ImportError as error:

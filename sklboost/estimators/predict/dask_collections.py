@@ -47,9 +47,7 @@ def lazily(
 
     For an Array it returns one, in chunks of the same rows; for a DataFrame a Series or DataFrame
     with its index and divisions, and columns numbered from 0, or an Array if the method gives more
-    than two dimensions. TypeError for other collections, and for arguments that are lazy but do not
-    belong to rows; ValueError for arguments in other partitions, and what the method raises for a
-    row.
+    than two dimensions.
     """
     kind = dask_kind(X)
     if kind not in ("Array", "DataFrame"):

@@ -45,12 +45,6 @@ class ExplainingMixin(HasFittedModel):
         ``pred_contribs``); or the values of the background rows stand in for it (interventional
         TreeSHAP).
 
-        Parameters
-        ----------
-        X
-        X_background
-        iteration_range
-
         Returns
         -------
         ndarray of float64, shape (n_samples, n_features) or (n_samples, n_features, n_outputs)
@@ -94,12 +88,6 @@ class ExplainingMixin(HasFittedModel):
         equal halves, and the diagonal has what a feature adds by itself. Each row of the matrix
         adds up to the feature's SHAP value.
 
-        Parameters
-        ----------
-        X
-        X_background
-        iteration_range
-
         Returns
         -------
         ndarray of float64
@@ -122,12 +110,6 @@ class ExplainingMixin(HasFittedModel):
         iteration_range: tuple[int, int] | None = None,
     ) -> Any:
         """Return :meth:`shap_values` as the object that the plots of the shap package take.
-
-        Parameters
-        ----------
-        X
-        X_background
-        iteration_range
 
         Returns
         -------
@@ -152,24 +134,6 @@ class ExplainingMixin(HasFittedModel):
         from sklboost.estimators.predict.contributions import explained_rows
 
         return explained_rows(self._fitted, X, X_background, by_position)
-
-    def _contributions(
-        self,
-        X: Any,
-        base_margin: Any,
-        iteration_range: tuple[int, int] | None,
-        single: bool,
-        pairs: bool,
-        validate_features: bool,
-    ) -> np.ndarray:
-        """Return the result of `predict` for `pred_contribs` and `pred_interactions`."""
-        if single and pairs:
-            raise ValueError(
-                "pred_contribs=True and pred_interactions=True: predict gives one of them; call it "
-                "once for each"
-            )
-        rows = self._explained_rows(X, by_position=not validate_features)
-        return rows.with_bias(base_margin, iteration_range, pairs)
 
     @property
     def feature_importances_(self) -> np.ndarray:
@@ -239,7 +203,6 @@ class ExplainingMixin(HasFittedModel):
             Training rows: an array, a list or a frame, as for `fit`; neither sparse nor binned.
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
             Training targets.
-        sample_weight
         X_val : array-like of shape (n_validation_samples, n_features)
             Validation rows. Categories that no training row has count as missing, without a
             warning.
@@ -386,8 +349,6 @@ class ExplainingMixin(HasFittedModel):
         ----------
         x : array-like of shape (n_features,) or (1, n_features)
             A row, or a table of one row.
-        base_margin
-        iteration_range
         full : bool, default=False
             Whether to show all steps of all trees instead of a summary.
 

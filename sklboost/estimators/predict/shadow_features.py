@@ -63,11 +63,7 @@ def shadowed_importances(
     n_repeats: int,
     random_state: Any,
 ) -> ValidationImportances:
-    """Train on features and shadows, measure both on the validation rows, `n_repeats` times.
-
-    Training and validation rows are features, targets, and weights or None. Only the parameters of
-    the estimator are used.
-    """
+    """Train on features and shadows, measure both on the validation rows, `n_repeats` times."""
     for name, value, rule in (
         ("method", method, one_of("permutation", "shap")),
         ("n_repeats", n_repeats, integer(1)),

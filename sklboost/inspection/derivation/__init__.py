@@ -276,9 +276,6 @@ class Derivation:
         ]
         return {"title": self.title, "sections": sections}
 
-    def __str__(self) -> str:
-        return self.text
-
     def __repr__(self) -> str:
         """Return the text, which a prompt should show."""
         return self.text

@@ -65,11 +65,7 @@ def derive_prediction(
     contributions: Callable[[], np.ndarray] | None = None,
     full: bool = False,
 ) -> Derivation:
-    """Derive the prediction of a row.
-
-    Unless `full`, a long derivation has a summary. What features add, shape (n_features,
-    n_outputs), is computed for it by `contributions` if that is given.
-    """
+    """Derive the prediction of a row; unless `full`, a long derivation has a summary."""
     scores = _Scores(row)
     sections = [_start(row, scores, names)]
     firsts = [(scores.symbol(output), value) for output, value in enumerate(scores.values)]
@@ -225,8 +221,7 @@ def _summarize(
 ) -> tuple[Section, ...]:
     """Return the sections of the summary of the derivation of one raw score.
 
-    `first` are its symbol and value before the first tree. `sections` are the whole derivation, the
-    start first and the prediction last; `features` has the contributions of features.
+    `first` are its symbol and value before the first tree; `sections` are the whole derivation.
     """
     start, link = sections[0], sections[-1]
     added, (symbol, value) = scores.of_trees[output], first

@@ -343,11 +343,7 @@ class RankedQuery(NamedTuple):
 
 @kernel
 def fill_lambdas(team, round_key, listing, rules, positions, raw_score, outcome):
-    """Fill gradient and hessian of all documents, float32, and bring the positions' ratios on.
-
-    `outcome` is ``(gradient, hessian, order, numbers)``: the first two of shape (n_samples,), the
-    others a :class:`RankedQuery`'s for each member. Every member of the team calls it.
-    """
+    """Fill gradient and hessian of all documents, float32, and bring the positions' ratios on."""
     if not assemble(team):
         return
     gradient, hessian, orders, numbers = outcome
@@ -446,10 +442,7 @@ def add_query(round_key, listing, rules, positions, documents, ranking):
 
 @kernel
 def add_pairs(rules, positions, documents, pairs, ranking):
-    """Add the pairs of a rank with those from `start` to `stop`, all below it.
-
-    `pairs` is ``(rank, start, stop)``.
-    """
+    """Add `pairs`, ``(rank, start, stop)``: of a rank with those from start to stop, below it."""
     rank, start, stop = pairs
     numbers = ranking.numbers
     pulls, curves = numbers[_PULL, start:stop], numbers[_CURVE, start:stop]
@@ -615,12 +608,7 @@ def update_positions(starts, exponent, positions):
 
 @kernel
 def fill_cross_entropy(team, round_key, queries, gains, raw_score, derivatives, scratch):
-    """Fill gradient and hessian, float32, of this member's queries.
-
-    `round_key` is of the draws; `gains`, shape (n_samples,), are ``2^l`` of each document in the
-    order of ``queries.rows``; `derivatives` are the two arrays of shape (n_samples,) that are
-    filled; `scratch` has shape (n_threads, 4, longest query).
-    """
+    """Fill gradient and hessian, float32, of this member's queries; the key is of the draws."""
     if not assemble(team):
         return
     begin, end = share(team, len(queries.rows))

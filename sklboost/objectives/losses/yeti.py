@@ -129,11 +129,7 @@ class YetiRank(RankingLoss):
 
 @kernel
 def fill_by_neighbours(team, round_key, neighbours, raw_score, derivatives, scratch):
-    """Fill gradient and hessian, float32, of this member's queries.
-
-    `derivatives` are the two arrays of shape (n_samples,) that are filled; `scratch` are arrays of
-    shapes (n_threads, 7, longest query), float64, and (n_threads, 2, longest query), int64.
-    """
+    """Fill gradient and hessian, float32, of this member's queries; the key is of the draws."""
     if not assemble(team):
         return
     starts = neighbours.queries.starts

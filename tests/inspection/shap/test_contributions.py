@@ -94,7 +94,7 @@ def test_they_are_those_of_the_definition_and_add_up_to_raw_scores(kind):
             assert_allclose(pairs[row], interaction_values(value, X.shape[1]), atol=1e-12)
     single, pairs = explained(model, X)
     mean = own.base_score + mean_scores(lay_out_edges(own), (0, own.n_trees), own.n_outputs)
-    raw_scores = model._raw_scores(X).T
+    raw_scores = model._scored(X)[1].T
     assert_allclose(single.sum(axis=2) + mean, raw_scores, atol=1e-12)
     assert_allclose(pairs.sum(axis=3), single, atol=1e-12)
     assert_array_equal(pairs, pairs.swapaxes(2, 3))
