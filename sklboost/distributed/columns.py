@@ -1,4 +1,4 @@
-"""Columns of numbers on a cluster, such as targets and weights: one number for each row of X.
+"""Columns on a cluster, such as targets and weights: one value for each row of X.
 
 :func:`open_column` reads a Dask collection into a :class:`ClusterColumn`, which NumPy takes as an
 array. Nothing is computed before values, or a reduction of them, are asked for.
@@ -21,10 +21,10 @@ _JOINED = (
 
 
 class Step(NamedTuple):
-    """A function of the numbers of a partition: of other steps, of stored columns, by key."""
+    """A function of the values of a partition: of other steps, of stored columns, by key."""
 
     function: Callable[..., Any]
-    inputs: tuple[Any, ...]  # steps, keys, or single numbers
+    inputs: tuple[Any, ...]  # steps, keys of stored columns, or single numbers
     settings: dict[str, Any]
 
 
@@ -55,10 +55,14 @@ class ClusterColumn(NDArrayOperatorsMixin, RemoteColumn):
     def each(self, function: Callable[..., Any], *by_partition: Any, **settings: Any) -> list[Any]:
         """Return ``function(values, *arguments, **settings)`` of each partition that has rows.
 
-        `by_partition` has the arguments that differ, each a sequence with one for each partition.
+        `by_partition` has the arguments that differ: columns, or sequences with one for each
+        partition.
         """
         first, *others = self._stored.values()
-        further = [other.futures for other in others] + list(by_partition)
+        further = [other.futures for other in others]
+        for arguments in by_partition:
+            is_column = isinstance(arguments, ClusterColumn)
+            further.append(arguments.futures() if is_column else arguments)
         call = (function, settings)
         parts = first.results(values_of, *further, **self._shared(), then=call)
         lengths = np.diff(first.starts)
@@ -97,9 +101,19 @@ class ClusterColumn(NDArrayOperatorsMixin, RemoteColumn):
         dtype = function(*empty, **settings).dtype
         return ClusterColumn(stored, Step(function, tuple(steps), settings), dtype)
 
+    def apply(self, function: Callable[..., Any], **settings: Any) -> "ClusterColumn":
+        """Return what a function makes of the values, an array of as many."""
+        return self._made_by(function, self, **settings)
+
     def astype(self, dtype: Any) -> "ClusterColumn":
-        """Return the numbers in another type."""
-        return self if self.dtype == dtype else self._made_by(np.asarray, self, dtype=dtype)
+        """Return the values in another type."""
+        return self if self.dtype == dtype else self.apply(np.asarray, dtype=dtype)
+
+    def persist(self) -> "ClusterColumn":
+        """Have the workers compute the column and keep it; return it."""
+        first, *_ = self._stored.values()
+        arrays, lengths = self.futures(), np.diff(first.starts)
+        return stored_column(Partitions(first.client, arrays, lengths, first.name), self.dtype)
 
     def min(self, **settings: Any) -> Any:
         """Return the smallest number, NaN if there is one."""
@@ -129,11 +143,12 @@ class ClusterColumn(NDArrayOperatorsMixin, RemoteColumn):
 
 def open_column(
     collection: Any, name: str, X: Partitions, read: Callable[[Any], np.ndarray]
-) -> ClusterColumn:
+) -> ClusterColumn | None:
     """Let the workers compute and read a collection of one dimension that belongs to X.
 
-    ``read(partition)`` returns an array of numbers; `name` is the argument's, for errors. The
-    column has the partitions of X, unless it has another number of rows.
+    ``read(partition)`` returns an array; `name` is the argument's, for errors. The column has the
+    partitions of X, unless it has another number of rows. None if partitions have values of
+    different kinds, such as text and numbers: what these are together, one place has to say.
     """
     given = Partitions(X.client, computed(X.client, collection, name), name=name)
     arrays = given.settled(read_part, read=read)
@@ -141,6 +156,9 @@ def open_column(
     lengths, dtypes = zip(*facts, strict=True)
     found, starts = Partitions(X.client, arrays, lengths, name), X.starts
     known = {dtype for dtype, n_rows in zip(dtypes, lengths, strict=True) if n_rows > 0}
+    kinds = {dtype.kind for dtype in known}
+    if len(kinds) > 1 and not kinds <= set("iuf"):
+        return None
     dtype = np.result_type(*known or dtypes)
     if {*dtypes} != {dtype}:
         arrays = found.settled(np.asarray, dtype=dtype)
@@ -152,8 +170,13 @@ def open_column(
             first = int(found.starts[its])
             pieces[ours].append((arrays[its], slice(start - first, stop - first)))
         arrays = [X.client.submit(join_pieces, *of_one) for of_one in pieces]
-    stored, key = Partitions(X.client, arrays, np.diff(starts), name), str(arrays[0].key)
-    return ClusterColumn({key: stored}, key, dtype)
+    return stored_column(Partitions(X.client, arrays, np.diff(starts), name), dtype)
+
+
+def stored_column(arrays: Partitions, dtype: np.dtype) -> ClusterColumn:
+    """Return the column whose partitions are arrays."""
+    key = str(arrays.futures[0].key)
+    return ClusterColumn({key: arrays}, key, dtype)
 
 
 # --- on a worker: tasks ---------------------------------------------------------------------------

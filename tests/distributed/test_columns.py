@@ -8,7 +8,7 @@ import pytest
 from numpy.testing import assert_array_equal
 from sklearn.base import clone
 
-from sklboost import XGBRegressorLite
+from sklboost import XGBClassifierLite, XGBRegressorLite
 from sklboost.data.cuts import exact_weights
 from sklboost.distributed.columns import ClusterColumn, open_column
 from sklboost.distributed.partitions import open_collection
@@ -114,10 +114,57 @@ def test_the_same_bits_on_any_number_of_workers(monkeypatch, n_workers):
     one = model.fit(frame[features], frame["y"], sample_weight=frame["weight"])
     monkeypatch.setattr(ClusterColumn, "__array__", refuse)
     options = dict(processes=False, n_workers=n_workers, threads_per_worker=1)
+    classifier = XGBClassifierLite(n_estimators=2, class_weight="balanced")
+    towns = classifier.fit(frame[[*"abcd"]], frame["town"], sample_weight=frame["weight"])
     with Client(**options, dashboard_address=":0"):
         there = dd.from_pandas(frame, npartitions=5)
         other = clone(model).fit(there[features], there["y"], sample_weight=there["weight"])
+        given = there[[*"abcd"]], there["town"]
+        other_towns = clone(classifier).fit(*given, sample_weight=there["weight"])
     assert_same_model(one, other)
+    assert_same_model(towns, other_towns)
+
+
+# Labels of three classes, 0 to 2, or of two.
+LABELS = {
+    "integers": lambda codes: codes - 1,
+    "text": lambda codes: np.array(["Bern", "Rome", "Reykjavik"])[codes],
+    "objects": lambda codes: np.array(["Bern", "Rome", "Reykjavik"], object)[codes],
+    "bools": lambda codes: codes > 0,
+    "floats": lambda codes: np.maximum(codes, 1) * 2.0,
+    "dates": lambda codes: np.datetime64("2020-02-02") + codes,
+    "one class": lambda codes: np.zeros(len(codes), dtype=int),
+}
+
+
+def of_classes(y, raw_score):
+    exponentials = np.exp(raw_score - raw_score.max(axis=1, keepdims=True))
+    shares = exponentials / exponentials.sum(axis=1, keepdims=True)
+    is_class = y[:, np.newaxis] == np.arange(raw_score.shape[1])
+    return shares - is_class, shares * (1 - shares) + 1e-9
+
+
+CLASSIFIERS = [
+    XGBClassifierLite(n_estimators=2),
+    XGBClassifierLite(n_estimators=2, class_weight="balanced", scale_pos_weight=2),
+    XGBClassifierLite(n_estimators=2, objective=of_classes),
+    XGBClassifierLite(n_estimators=2, objective="multi:onevsrest"),
+]
+
+
+@pytest.mark.filterwarnings("ignore:scale_pos_weight")
+@pytest.mark.usefixtures("cluster")
+@pytest.mark.parametrize("kind", LABELS)
+def test_classes_do_not_come_to_the_client(monkeypatch, kind):
+    y = LABELS[kind](np.digitize(Y, [-1.0, 1.0]))
+    for number, classifier in enumerate(CLASSIFIERS if kind == "text" else CLASSIFIERS[:2]):
+        weights = (WEIGHT, in_chunks(WEIGHT, 5000)) if number > 0 else (None, None)
+        one = clone(classifier).fit(X, y, sample_weight=weights[0])
+        with monkeypatch.context() as patch:
+            patch.setattr(ClusterColumn, "__array__", refuse)
+            other = clone(classifier).fit(in_chunks(X), in_chunks(y), sample_weight=weights[1])
+        assert_same_model(one, other)
+        assert_array_equal(one.classes_, other.classes_, strict=True)
 
 
 def test_what_needs_all_rows_brings_them_here(cluster):
@@ -159,3 +206,27 @@ def test_errors(message):
         XGBRegressorLite().fit(in_chunks(X), y, sample_weight=weight)
     if "contains NaN" in message:
         assert caught.value.__notes__ == ["This was partition 4 of y, counted from 0."]
+
+
+CODES = (Y > 0) * 1
+WORDS = np.array(["no", "yes"], object)[CODES]
+TUPLES = np.empty(N_ROWS, object)
+TUPLES[:] = [(code,) for code in CODES]
+FAULTS_OF_CLASSES = {
+    "contains NaN": with_value(CODES * 1.0, 4100, np.nan),
+    "y has no value in 1 row": with_value(WORDS, 4100, None),
+    "continuous.*use XGBRegressorLite": with_value(CODES * 1.0, 4100, 0.5),
+    "'<' not supported between instances": with_value(WORDS, 4100, 1),
+    # partitions of different kinds: what they are together, one place has to say
+    "y holds Python objects of type int, str": with_value(WORDS, slice(2000), 1),
+    "y holds Python objects of type tuple": TUPLES,
+}
+
+
+@pytest.mark.usefixtures("cluster")
+@pytest.mark.parametrize("message", FAULTS_OF_CLASSES)
+def test_errors_of_classes(message):
+    y = FAULTS_OF_CLASSES[message]
+    for given in ((X, y), (in_chunks(X), in_chunks(y, 1000))):
+        with pytest.raises((ValueError, TypeError), match=message):
+            XGBClassifierLite().fit(*given)

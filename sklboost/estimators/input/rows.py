@@ -573,7 +573,8 @@ def encode_targets(rows: Rows, targets: "Targets", loss: Loss, name: str) -> Row
         arrays = row_arrays_of(rows.X)
         if arrays.are_on_disk:  # encode would make a copy in memory
             rows = rows._replace(y=arrays.copy(rows.y, rows.y.dtype))
-    y = targets.encode(rows.y, name)
+    y: Any = targets.encode(rows.y, name)
+    y = y.persist() if isinstance(y, RemoteColumn) else y
     loss.check_targets(y, name)
     return rows._replace(y=y)
 
