@@ -40,17 +40,19 @@ class ClusterColumn(NDArrayOperatorsMixin, RemoteColumn):
         self.dtype = dtype
         self._stored = stored
         self._step = step
-        self.shape = (next(iter(stored.values())).n_rows,)
+        self.starts = next(iter(stored.values())).starts  # of each partition, and the end
+        self.shape = (int(self.starts[-1]),)
 
     def __len__(self) -> int:
         return self.shape[0]
 
-    def futures(self) -> list[Any]:
-        """Return the Futures of the arrays of all partitions."""
+    def partitions(self) -> Partitions:
+        """Have the workers compute the arrays of all partitions."""
         if isinstance(self._step, str):
-            return list(self._stored[self._step].futures)
+            return self._stored[self._step]
         first, *others = self._stored.values()
-        return first.settled(values_of, *(other.futures for other in others), **self._shared())
+        further = (other.futures for other in others)
+        return first.like(first.settled(values_of, *further, **self._shared()))
 
     def each(self, function: Callable[..., Any], *by_partition: Any, **settings: Any) -> list[Any]:
         """Return ``function(values, *arguments, **settings)`` of each partition that has rows.
@@ -62,10 +64,10 @@ class ClusterColumn(NDArrayOperatorsMixin, RemoteColumn):
         further = [other.futures for other in others]
         for arguments in by_partition:
             is_column = isinstance(arguments, ClusterColumn)
-            further.append(arguments.futures() if is_column else arguments)
+            further.append(arguments.partitions().futures if is_column else arguments)
         call = (function, settings)
         parts = first.results(values_of, *further, **self._shared(), then=call)
-        lengths = np.diff(first.starts)
+        lengths = np.diff(self.starts)
         return [part for part, n_rows in zip(parts, lengths, strict=True) if n_rows > 0]
 
     def _shared(self) -> dict[str, Any]:
@@ -111,9 +113,14 @@ class ClusterColumn(NDArrayOperatorsMixin, RemoteColumn):
 
     def persist(self) -> "ClusterColumn":
         """Have the workers compute the column and keep it; return it."""
-        first, *_ = self._stored.values()
-        arrays, lengths = self.futures(), np.diff(first.starts)
-        return stored_column(Partitions(first.client, arrays, lengths, first.name), self.dtype)
+        return stored_column(self.partitions(), self.dtype)
+
+    def flatnonzero(self) -> "ClusterColumn":
+        """Return the numbers of the rows whose value is not 0, int64, increasing."""
+        whole = self.partitions()
+        numbers = whole.like(whole.settled(nonzero_rows, self.starts[:-1].tolist()), ())
+        counted = whole.like(numbers.futures, numbers.results(len))
+        return stored_column(counted, np.dtype(np.int64))
 
     def min(self, **settings: Any) -> Any:
         """Return the smallest number, NaN if there is one."""
@@ -138,7 +145,11 @@ class ClusterColumn(NDArrayOperatorsMixin, RemoteColumn):
     def __getitem__(self, rows: Any) -> Any:
         if isinstance(rows, slice) and rows.indices(len(self)) == (0, len(self), 1):
             return self
-        return np.asarray(self)[rows]
+        if not isinstance(rows, ClusterColumn):
+            return np.asarray(self)[rows]
+        whole, chosen = self.partitions(), rows.partitions()
+        found = whole.settled(values_at, chosen.futures, self.starts[:-1].tolist())
+        return stored_column(chosen.like(found), self.dtype)
 
 
 def open_column(
@@ -190,6 +201,17 @@ def join_pieces(*pieces: tuple[np.ndarray, slice]) -> np.ndarray:
 def read_part(partition: Any, *, read: Callable[[Any], np.ndarray]) -> np.ndarray:
     """Read a partition; of one without rows nothing is asked."""
     return read(partition) if len(partition) > 0 else np.empty(0)
+
+
+def nonzero_rows(values: np.ndarray, first: int) -> np.ndarray:
+    """Return the numbers of the rows whose value is not 0; the first row has the number `first`."""
+    return first + np.flatnonzero(values)
+
+
+def values_at(values: np.ndarray, rows: np.ndarray, first: int) -> np.ndarray:
+    """Return the values of some rows, of which the first has the number `first`."""
+    chosen: np.ndarray = values[rows - first]
+    return chosen
 
 
 def look_at_array(values: np.ndarray) -> tuple[int, np.dtype]:

@@ -140,7 +140,12 @@ class Partitions:
         """
         if isinstance(values, np.ndarray):
             return np.split(values, (self.starts if bounds is None else bounds)[1:-1])
-        return list(values.futures())
+        return list(values.partitions().futures)
+
+    def like(self, futures: "Sequence[Future[Any]]", lengths: Any = None) -> "Partitions":
+        """Return others in their place, of the same lengths unless these are given."""
+        lengths = np.diff(self.starts) if lengths is None else lengths
+        return Partitions(self.client, futures, lengths, self.name)
 
     def join(self, partition: Any, n_rows: int) -> "Partitions":
         """Return these partitions and behind them another one, which is not on the cluster yet."""

@@ -33,7 +33,7 @@ class RemoteColumn(ABC):
 
     Of shape (n_rows,). Elementwise functions of columns and single numbers make another column,
     and its smallest and largest value and its sums are found where it is. All else that NumPy does
-    brings the values here, and so does a part of it, ``column[rows]``.
+    brings the values here, and so do some of its rows, unless their numbers are a column, too.
 
     A sum of floats depends on how the rows are divided, unless all are multiples of a number that
     is large enough for the sum to be exact.
@@ -59,6 +59,14 @@ class RemoteColumn(ABC):
     @abstractmethod
     def apply(self, function: Callable[..., Any], **settings: Any) -> "RemoteColumn":
         """Return what a function makes of the values, an array of as many."""
+
+    @abstractmethod
+    def __getitem__(self, rows: Any) -> Any:
+        """Return the values of some rows: of a column of increasing row numbers it is a column."""
+
+    @abstractmethod
+    def flatnonzero(self) -> "RemoteColumn":
+        """Return the numbers of the rows whose value is not 0, int64, increasing."""
 
     @abstractmethod
     def persist(self) -> "RemoteColumn":

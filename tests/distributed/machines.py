@@ -14,6 +14,8 @@ from sklboost.estimators.fit.fitting import Bins
 from sklboost.tree.core.machines import BLOCK_ROWS
 from tests.tree.growth import NO_WEIGHT
 
+_ALL = slice(None)
+
 
 class ThreadGroup:
     """Machines that are threads; `lose_at` are the calls, counted from 0, at which one is lost."""
@@ -84,7 +86,7 @@ class LocalBins:
         owner = np.random.default_rng(self._seed).integers(len(workers), size=n_blocks)
         owners = {worker: np.flatnonzero(owner == i) for i, worker in enumerate(workers)}
         return {
-            worker: (blocks, ((self._bins[rows_of(blocks, self.n_samples)],), slice(None)))
+            worker: (blocks, ((self._bins[rows_of(blocks, self.n_samples)],), _ALL, _ALL))
             for worker, blocks in owners.items()
             if len(blocks) > 0
         }

@@ -8,7 +8,7 @@ import pytest
 from numpy.testing import assert_array_equal
 from sklearn.base import clone
 
-from sklboost import XGBClassifierLite, XGBRegressorLite
+from sklboost import Loss, XGBClassifierLite, XGBRegressorLite
 from sklboost.data.cuts import exact_weights
 from sklboost.distributed.columns import ClusterColumn, open_column
 from sklboost.distributed.partitions import open_collection
@@ -167,15 +167,64 @@ def test_classes_do_not_come_to_the_client(monkeypatch, kind):
         assert_array_equal(one.classes_, other.classes_, strict=True)
 
 
+# Nearly a third of all, and all of a block and of a partition.
+WITH_ZEROS = np.where((np.arange(N_ROWS) // 500 == 8) | (X[:, 3] < -0.5), 0.0, WEIGHT)
+
+
+@pytest.mark.usefixtures("cluster")
+def test_rows_of_weight_0_stay_on_the_workers(monkeypatch):
+    letters = np.array(["a", "b", "c"])
+    given = {"sample_weight": WITH_ZEROS}
+    # a class that only rows of weight 0 have is none
+    y = letters[np.where(WITH_ZEROS > 0, (Y > 0) * 1, 2)]
+    for model, targets in ((XGBRegressorLite(n_estimators=3), Y), (CLASSIFIERS[1], y)):
+        one = clone(model).fit(X, targets, **given)
+        with monkeypatch.context() as patch:
+            patch.setattr(ClusterColumn, "__array__", refuse)
+            there = in_chunks(targets, 3000), in_chunks(WITH_ZEROS, 5000)
+            other = clone(model).fit(in_chunks(X), there[0], sample_weight=there[1])
+        assert_same_model(one, other)
+        assert one.fit_report_.n_samples == other.fit_report_.n_samples == (WITH_ZEROS > 0).sum()
+    assert other.classes_.tolist() == ["a", "b"]
+    frame = pd.DataFrame(X, columns=list("wxyz")).assign(
+        letter=pd.Categorical(letters[(Y > 0) * 1])
+    )
+    model = XGBRegressorLite(n_estimators=3)
+    one = clone(model).fit(frame, Y, **given)
+    with monkeypatch.context() as patch:
+        patch.setattr(ClusterColumn, "__array__", refuse)
+        there = dd.from_pandas(frame, npartitions=4)
+        other = clone(model).fit(there, in_chunks(Y), sample_weight=in_chunks(WITH_ZEROS))
+    assert_same_model(one, other)
+
+
+class FaultyInOneRow(Loss):
+    def gradients(self, y, raw_score):
+        return np.where(y == Y[9_000], np.nan, raw_score - y), np.ones_like(y)
+
+
+def test_an_error_names_the_row_where_others_have_weight_0(cluster):
+    weight = np.where(np.arange(N_ROWS) % 9 == 1, 0.0, 1.0)
+    with pytest.raises(ValueError, match="the gradient for row 9000 of X in round 0 is nan"):
+        XGBRegressorLite(objective=FaultyInOneRow()).fit(
+            in_chunks(X), in_chunks(Y), sample_weight=in_chunks(weight)
+        )
+
+
 def test_what_needs_all_rows_brings_them_here(cluster):
-    weight = WEIGHT.round()  # some are 0
-    for settings in (
-        dict(objective="reg:absoluteerror", base_score=None),
-        dict(early_stopping_rounds=2, refit=True, random_state=0),
+    few, margin = slice(3000), np.linspace(-1, 1, N_ROWS)
+    for rows, settings, given in (
+        (slice(None), dict(objective="reg:absoluteerror", base_score=None), {}),
+        (slice(None), dict(early_stopping_rounds=2, refit=True, random_state=0), {}),
+        (slice(None), {}, {"base_margin": margin}),
+        (few, dict(early_stopping_rounds=2, subsample=0.6, random_state=0), {}),
     ):
         model = XGBRegressorLite(n_estimators=6, **settings)
-        one = clone(model).fit(X, Y, sample_weight=weight)
-        other = clone(model).fit(in_chunks(X), in_chunks(Y), sample_weight=in_chunks(weight))
+        weight = WITH_ZEROS.round()[rows]
+        one = clone(model).fit(X[rows], Y[rows], sample_weight=weight, **given)
+        parts = (in_chunks(values, 900) for values in (X[rows], Y[rows], weight))
+        other_X, other_y, other_weight = parts
+        other = clone(model).fit(other_X, other_y, sample_weight=other_weight, **given)
         assert_same_model(one, other)
 
 
