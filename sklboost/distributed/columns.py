@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.lib.array_utils import normalize_axis_index
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from sklboost.distributed.partitions import Partitions, computed, divide_twice
@@ -26,6 +27,17 @@ class Step(NamedTuple):
     function: Callable[..., Any]
     inputs: tuple[Any, ...]  # steps, keys of stored columns, or single numbers
     settings: dict[str, Any]
+
+
+def _reduction(function: np.ufunc) -> Callable[..., Any]:
+    """Return the method of an array that reduces all values; `axis` can be but one, or None."""
+
+    def reduce(column: "ClusterColumn", axis: int | None = None, **settings: Any) -> Any:
+        given = {name: value for name, value in settings.items() if value is not None}
+        normalize_axis_index(axis or 0, 1)
+        return function.reduce(column, **given)
+
+    return reduce
 
 
 class ClusterColumn(NDArrayOperatorsMixin, RemoteColumn):
@@ -122,25 +134,8 @@ class ClusterColumn(NDArrayOperatorsMixin, RemoteColumn):
         counted = whole.like(numbers.futures, numbers.results(len))
         return stored_column(counted, np.dtype(np.int64))
 
-    def min(self, **settings: Any) -> Any:
-        """Return the smallest number, NaN if there is one."""
-        return np.minimum.reduce(self, **settings)
-
-    def max(self, **settings: Any) -> Any:
-        """Return the largest number, NaN if there is one."""
-        return np.maximum.reduce(self, **settings)
-
-    def sum(self, **settings: Any) -> Any:
-        """Return the sum."""
-        return np.add.reduce(self, **settings)
-
-    def any(self) -> Any:
-        """Return whether any is not 0."""
-        return np.logical_or.reduce(self)
-
-    def all(self) -> Any:
-        """Return whether none is 0."""
-        return np.logical_and.reduce(self)
+    min, max, sum = _reduction(np.minimum), _reduction(np.maximum), _reduction(np.add)
+    any, all = _reduction(np.logical_or), _reduction(np.logical_and)
 
     def __getitem__(self, rows: Any) -> Any:
         if isinstance(rows, slice) and rows.indices(len(self)) == (0, len(self), 1):
@@ -163,9 +158,8 @@ def open_column(
     """
     given = Partitions(X.client, computed(X.client, collection, name), name=name)
     arrays = given.settled(read_part, read=read)
-    facts = Partitions(X.client, arrays, name=name).results(look_at_array)
-    lengths, dtypes = zip(*facts, strict=True)
-    found, starts = Partitions(X.client, arrays, lengths, name), X.starts
+    lengths, dtypes = zip(*given.like(arrays, ()).results(look_at_array), strict=True)
+    found, starts = given.like(arrays, lengths), X.starts
     known = {dtype for dtype, n_rows in zip(dtypes, lengths, strict=True) if n_rows > 0}
     kinds = {dtype.kind for dtype in known}
     if len(kinds) > 1 and not kinds <= set("iuf"):
@@ -181,7 +175,7 @@ def open_column(
             first = int(found.starts[its])
             pieces[ours].append((arrays[its], slice(start - first, stop - first)))
         arrays = [X.client.submit(join_pieces, *of_one) for of_one in pieces]
-    return stored_column(Partitions(X.client, arrays, np.diff(starts), name), dtype)
+    return stored_column(given.like(arrays, np.diff(starts)), dtype)
 
 
 def stored_column(arrays: Partitions, dtype: np.dtype) -> ClusterColumn:

@@ -317,9 +317,6 @@ def bin_partition(
         return apply_cuts(team, X, cuts, has_missing, by_columns=False).rows
 
 
-Piece = tuple[tuple[np.ndarray, ...], slice | np.ndarray, slice | np.ndarray]
-
-
 def rows_of_piece(arrays: Sequence[np.ndarray], local: Any, rows: Any) -> list[np.ndarray]:
     """Return some `rows` of the chosen ones of a partition: of its bins, and of columns.
 
@@ -335,7 +332,7 @@ def take_rows(*piece: Any) -> tuple[np.ndarray, ...]:
     return tuple(map(np.array, rows_of_piece(*piece)))
 
 
-def assemble(*pieces: Piece) -> list[np.ndarray]:
+def assemble(*pieces: tuple[Any, Any, Any]) -> list[np.ndarray]:
     """Return the bins of the blocks of a worker, (n_rows, n_features), in C order, and columns.
 
     The pieces are arrays, and which rows of them, as :meth:`ClusterBins.place` returns them.

@@ -93,11 +93,6 @@ class WorkerGroup:
     absence = 50.0
 
     def __init__(self, client: Client):
-        if client.asynchronous:
-            raise ValueError(
-                "the Client is asynchronous: training needs one that is not, such as Client(...) "
-                "without asynchronous=True"
-            )
         self._client = client
         self._training = ""  # a name that no other training has; empty: there are no actors
         self._members: list[_Member] = []

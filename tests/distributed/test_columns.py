@@ -55,7 +55,10 @@ def test_a_column_is_an_array_to_numpy(both):
         assert (some.min(), some.max(), some.any(), some.all()) == (
             *(other.min(), other.max(), other.any(), other.all()),
         )
-    assert made.sum() == expected.sum()
+    assert made.sum(axis=0) == np.sum(made) == expected.sum()
+    assert np.any(made) == made.any(axis=-1) == expected.any()
+    with pytest.raises(np.exceptions.AxisError):
+        made.all(axis=1)
     assert np.fmin.reduce(column.astype(np.float64), initial=np.nan) == values.min()
     assert np.multiply.reduce(made) == np.multiply.reduce(expected)  # here, as all that follows
     assert_array_equal(np.modf(column), np.modf(values))

@@ -129,7 +129,7 @@ def test_owners_have_about_the_same_load(n_workers, n_blocks):
 def test_bins_are_released_with_what_place_returned(cluster, table):
     rows, _ = read(da.from_array(table, chunks=(3000, 4)))
     placed = ClusterBins(rows.X, rows.weight, 256).place(list(cluster.scheduler_info()["workers"]))
-    pieces = [arrays for _, *pieces in placed.values() for arrays, _ in pieces]
+    pieces = [arrays for _, *pieces in placed.values() for arrays, *_ in pieces]
     futures = [
         each for arrays in pieces for each in (arrays if type(arrays) is tuple else [arrays])
     ]

@@ -10,6 +10,7 @@ import pytest
 from distributed import Status
 
 from sklboost.distributed.messages import StoppedError
+from sklboost.distributed.partitions import current_client
 from sklboost.distributed.worker_group import LostSchedulerError, LostWorkersError, WorkerGroup
 from tests.distributed.worker_groups import Recorder, open_group, start, wait_until, worker_threads
 
@@ -165,9 +166,10 @@ def test_a_paused_worker_is_not_used_and_not_waited_for():
         assert start(group).call("get_rank") == [0]
 
 
-def test_an_asynchronous_client_is_refused():
-    with pytest.raises(ValueError, match="asynchronous"):
-        WorkerGroup(SimpleNamespace(asynchronous=True))
+def test_an_asynchronous_client_is_refused(monkeypatch):
+    monkeypatch.setattr("distributed.get_client", lambda: SimpleNamespace(asynchronous=True))
+    with pytest.raises(ValueError, match="is asynchronous, and fit waits for its workers"):
+        current_client()
 
 
 @by_tcp
