@@ -249,7 +249,8 @@ def wait_for(client: Any, futures: Sequence["Future[Any]"], name: str) -> None:
     for number, future in enumerate(futures):
         if future.status == "error":
             fault = future.exception()
-            fault.add_note(f"This was partition {number} of {name}, counted from 0.")
+            place = f"This was partition {number} of {name}, counted from 0"
+            fault.add_note(f"{place}; rows are counted within it.")
             raise fault.with_traceback(future.traceback())
 
 

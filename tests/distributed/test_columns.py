@@ -257,7 +257,8 @@ def test_errors(message):
     with pytest.raises(ValueError, match=message) as caught:
         XGBRegressorLite().fit(in_chunks(X), y, sample_weight=weight)
     if "contains NaN" in message:
-        assert caught.value.__notes__ == ["This was partition 4 of y, counted from 0."]
+        (note,) = caught.value.__notes__
+        assert note == "This was partition 4 of y, counted from 0; rows are counted within it."
 
 
 CODES = (Y > 0) * 1

@@ -282,7 +282,8 @@ def test_in_a_task_of_the_only_worker(table):
         distributed.get_client().close()  # the worker's own
         return cuts
 
-    options = dict(processes=False, n_workers=1, threads_per_worker=1)
+    # not the default: the worker, in this process, would use this client, and not one of its own
+    options = dict(processes=False, n_workers=1, threads_per_worker=1, set_as_default=False)
     with distributed.Client(**options, dashboard_address=":0") as client:
         found = client.submit(read_there).result(timeout=60)
     assert_array_equal(found, local_bins(read(table)[0])[1].cuts)

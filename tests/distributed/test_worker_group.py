@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from distributed import Status
+from distributed import Status, wait
 
 from sklboost.distributed.messages import StoppedError
 from sklboost.distributed.partitions import current_client
@@ -164,6 +164,15 @@ def test_a_paused_worker_is_not_used_and_not_waited_for():
         assert caught.value.addresses == (paused,)
         del group.silence
         assert start(group).call("get_rank") == [0]
+
+
+def test_the_tasks_of_the_actors_end_with_the_last_call(group):
+    """A worker that is closed after a fit has none to cancel, of which Dask would warn."""
+    start(group)
+    tasks = [member.futures[0] for member in group._members]
+    assert group.traffic() == [{}] * 3
+    assert not wait(tasks, timeout=20).not_done
+    group.stop()
 
 
 def test_an_asynchronous_client_is_refused(monkeypatch):
