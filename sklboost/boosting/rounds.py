@@ -17,12 +17,12 @@ from sklboost.engine.parallel import ThreadTeam, assemble, barrier, next_task, s
 from sklboost.engine.structs import PARAMS_DTYPE, TrainingBins, TreeParams, records
 from sklboost.objectives.blocks import NO_FAULT
 from sklboost.objectives.custom import (
+    AllRows,
     FaultyRowError,
     ask_derivatives,
     check_hessians,
     check_is_of_rows,
     explain_fault,
-    rows_of_one_machine,
     sample_units,
 )
 from sklboost.objectives.loss import (
@@ -118,7 +118,7 @@ def plan_calls(
     categories.
     """
     params, (fewest, most) = task.params, limits
-    n_samples = len(task.matrix.rows) if task.part is None else task.part.machines.n_samples
+    n_samples = task.machines.n_samples if task.machines else len(task.matrix.rows)
     capacity = max_nodes(n_samples, params) + 2
     n_categories = int(task.matrix.n_categories.max())
     most_listed = n_categories if lists_all else min(params.max_cat_threshold, n_categories)
@@ -344,11 +344,11 @@ class Rounds:
         self._fill = task.loss.prepare(team, task.y, task.weight, task.sampling_seed)
         if task.params.linear_tree == 1 and not isinstance(task.X, BinnedMatrix):
             self._raw = raw_matrix(value_array(task.X))
-        machines, arrays = None if task.part is None else task.part.machines, row_arrays_of(task.X)
+        arrays = row_arrays_of(task.X)
         of_tree = (task.matrix, task.params, task.n_tree_outputs)
         bins, copy = allocate_bins(*of_tree, are_on_disk=arrays.are_on_disk)
         workspace = self.workspace = allocate_workspace(
-            *of_tree, team.size, machines, arrays, bins.rows.shape[1]
+            *of_tree, team.size, task.machines, arrays, bins.rows.shape[1]
         )
         if task.params.min_child_samples > 0:
             from sklboost.tree.options.scanning import row_counts
@@ -421,11 +421,11 @@ class Rounds:
 
     def _prepare_users_loss(self) -> None:
         """Choose the units of a user's function of rows, or the rounds that check one of arrays."""
-        task, state = self._task, self.state
-        n_samples = task.y.shape[1]
-        self._rows = rows_of_one_machine(n_samples) if task.part is None else task.part.rows
+        task, state, machines = self._task, self.state, self.workspace.machines
+        numbers = row_numbers(machines.first_rows, machines.n_samples)
+        self._rows = AllRows(numbers, machines.n_samples, task.largest)
         # twice: at first all raw scores may be the same
-        self._n_checks = 0 if task.part is None else 2
+        self._n_checks = 0 if task.machines is None else 2
         if task.loss.row_derivatives is not None:
             units = state.derivatives.units
             sample_units(task.loss, task.y, state.raw_score, units, self._rows)
@@ -466,18 +466,18 @@ def _make_state(
 ) -> RoundState:
     params, n_samples, capacity = task.params, task.y.shape[1], len(workspace.tree.nodes)
     gradient, hessian = _allocate_derivatives(task, workspace.partition)
-    scale = None if task.part is None else task.part.weight_scale
     arrays = row_arrays_of(task.X)
-    n_everywhere = 0 if task.part is None else task.part.machines.n_samples
-    derivatives = weigh(gradient, hessian, task.weight, n_threads, scale, n_everywhere, arrays)
+    everywhere = (task.weight_scale, task.machines.n_samples if task.machines else 0)
+    derivatives = weigh(gradient, hessian, task.weight, n_threads, *everywhere, arrays)
     rows = allocate_row_sample(n_samples, params, n_threads, arrays)
     # several trees of a round may have the same rows in their roots, here and in memory
     are_several = task.n_outputs > task.n_tree_outputs == 1
-    is_whole = bins.rows is task.matrix.rows and task.part is None
+    is_whole = bins.rows is task.matrix.rows and task.machines is None
     is_plain = params.subsample == 1.0 and params.min_child_samples == 0
     may_share = are_several and is_whole and is_plain and not arrays.are_on_disk
     if params.subsample < 1.0 and workspace.machines.n_samples > n_samples:
-        rows.keys[:] = row_numbers(workspace.machines, n_samples)
+        machines = workspace.machines
+        rows.keys[:] = row_numbers(machines.first_rows, machines.n_samples)
     elif params.subsample < 1.0 and n_samples <= FEW_ROWS:
         rows.keys[:] = row_keys(task.matrix, task.y.astype(np.float64), derivatives.weight)
     return RoundState(

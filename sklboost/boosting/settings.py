@@ -5,7 +5,7 @@ A value of another type would compile every kernel once more, so nothing else ma
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, get_type_hints
 
 import numpy as np
@@ -13,7 +13,6 @@ import numpy as np
 from sklboost.data.features import Features
 from sklboost.engine.model import Trees
 from sklboost.engine.structs import BinCuts, FeatureRules, TrainingBins, TreeParams
-from sklboost.objectives.custom import AllRows
 from sklboost.objectives.loss import Loss
 from sklboost.tree.core.machines import Machines
 from sklboost.tree.core.quantization import WeightScale
@@ -35,14 +34,6 @@ class Dropout(NamedTuple):
     by_weight: bool  # whether rounds of large weight are likelier to be dropped
     # whether the new round counts as much as the dropped ones together, not as one of them
     as_forest: bool
-
-
-class Part(NamedTuple):
-    """The part of one machine in a training on several, each of which has some of the rows."""
-
-    machines: Machines
-    weight_scale: WeightScale  # of the rows of all machines
-    rows: AllRows  # of the machine
 
 
 class BoostingTask(NamedTuple):
@@ -69,7 +60,11 @@ class BoostingTask(NamedTuple):
     sampling_seed: int  # of the draws of rows and features
     dropout: Dropout | None  # None unless ``booster="dart"``
     keep_pruned: bool  # whether the trees before pruning are kept, too
-    part: Part | None = None  # None: there is one machine
+    # Where each of several machines has some of the rows; None: there is one
+    machines: Machines | None = None
+    weight_scale: WeightScale | None = None  # of the rows of all; None: that of `weight`
+    # returns the elementwise maximum of an array of float64 over all machines, which all call it
+    largest: Callable[[np.ndarray], np.ndarray] = np.asarray
 
     @property
     def n_outputs(self) -> int:

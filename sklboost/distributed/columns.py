@@ -1,4 +1,4 @@
-"""Columns of numbers on a cluster, such as targets and weights: one number for each row of X.
+"""Columns on a cluster, such as targets and weights: one value for each row of X.
 
 :func:`open_column` reads a Dask collection into a :class:`ClusterColumn`, which NumPy takes as an
 array. Nothing is computed before values, or a reduction of them, are asked for.
@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.lib.array_utils import normalize_axis_index
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from sklboost.distributed.partitions import Partitions, computed, divide_twice
@@ -21,11 +22,22 @@ _JOINED = (
 
 
 class Step(NamedTuple):
-    """A function of the numbers of a partition: of other steps, of stored columns, by key."""
+    """A function of the values of a partition: of other steps, of stored columns, by key."""
 
     function: Callable[..., Any]
-    inputs: tuple[Any, ...]  # steps, keys, or single numbers
+    inputs: tuple[Any, ...]  # steps, keys of stored columns, or single numbers
     settings: dict[str, Any]
+
+
+def _reduction(function: np.ufunc) -> Callable[..., Any]:
+    """Return the method of an array that reduces all values; `axis` can be but one, or None."""
+
+    def reduce(column: "ClusterColumn", axis: int | None = None, **settings: Any) -> Any:
+        given = {name: value for name, value in settings.items() if value is not None}
+        normalize_axis_index(axis or 0, 1)
+        return function.reduce(column, **given)
+
+    return reduce
 
 
 class ClusterColumn(NDArrayOperatorsMixin, RemoteColumn):
@@ -40,28 +52,34 @@ class ClusterColumn(NDArrayOperatorsMixin, RemoteColumn):
         self.dtype = dtype
         self._stored = stored
         self._step = step
-        self.shape = (next(iter(stored.values())).n_rows,)
+        self.starts = next(iter(stored.values())).starts  # of each partition, and the end
+        self.shape = (int(self.starts[-1]),)
 
     def __len__(self) -> int:
         return self.shape[0]
 
-    def futures(self) -> list[Any]:
-        """Return the Futures of the arrays of all partitions."""
+    def partitions(self) -> Partitions:
+        """Have the workers compute the arrays of all partitions."""
         if isinstance(self._step, str):
-            return list(self._stored[self._step].futures)
+            return self._stored[self._step]
         first, *others = self._stored.values()
-        return first.settled(values_of, *(other.futures for other in others), **self._shared())
+        further = (other.futures for other in others)
+        return first.like(first.settled(values_of, *further, **self._shared()))
 
     def each(self, function: Callable[..., Any], *by_partition: Any, **settings: Any) -> list[Any]:
         """Return ``function(values, *arguments, **settings)`` of each partition that has rows.
 
-        `by_partition` has the arguments that differ, each a sequence with one for each partition.
+        `by_partition` has the arguments that differ: columns, or sequences with one for each
+        partition.
         """
         first, *others = self._stored.values()
-        further = [other.futures for other in others] + list(by_partition)
+        further = [other.futures for other in others]
+        for arguments in by_partition:
+            is_column = isinstance(arguments, ClusterColumn)
+            further.append(arguments.partitions().futures if is_column else arguments)
         call = (function, settings)
         parts = first.results(values_of, *further, **self._shared(), then=call)
-        lengths = np.diff(first.starts)
+        lengths = np.diff(self.starts)
         return [part for part, n_rows in zip(parts, lengths, strict=True) if n_rows > 0]
 
     def _shared(self) -> dict[str, Any]:
@@ -97,50 +115,55 @@ class ClusterColumn(NDArrayOperatorsMixin, RemoteColumn):
         dtype = function(*empty, **settings).dtype
         return ClusterColumn(stored, Step(function, tuple(steps), settings), dtype)
 
+    def apply(self, function: Callable[..., Any], **settings: Any) -> "ClusterColumn":
+        """Return what a function makes of the values, an array of as many."""
+        return self._made_by(function, self, **settings)
+
     def astype(self, dtype: Any) -> "ClusterColumn":
-        """Return the numbers in another type."""
-        return self if self.dtype == dtype else self._made_by(np.asarray, self, dtype=dtype)
+        """Return the values in another type."""
+        return self if self.dtype == dtype else self.apply(np.asarray, dtype=dtype)
 
-    def min(self, **settings: Any) -> Any:
-        """Return the smallest number, NaN if there is one."""
-        return np.minimum.reduce(self, **settings)
+    def persist(self) -> "ClusterColumn":
+        """Have the workers compute the column and keep it; return it."""
+        return stored_column(self.partitions(), self.dtype)
 
-    def max(self, **settings: Any) -> Any:
-        """Return the largest number, NaN if there is one."""
-        return np.maximum.reduce(self, **settings)
+    def flatnonzero(self) -> "ClusterColumn":
+        """Return the numbers of the rows whose value is not 0, int64, increasing."""
+        whole = self.partitions()
+        numbers = whole.like(whole.settled(nonzero_rows, self.starts[:-1].tolist()), ())
+        counted = whole.like(numbers.futures, numbers.results(len))
+        return stored_column(counted, np.dtype(np.int64))
 
-    def sum(self, **settings: Any) -> Any:
-        """Return the sum."""
-        return np.add.reduce(self, **settings)
-
-    def any(self) -> Any:
-        """Return whether any is not 0."""
-        return np.logical_or.reduce(self)
-
-    def all(self) -> Any:
-        """Return whether none is 0."""
-        return np.logical_and.reduce(self)
+    min, max, sum = _reduction(np.minimum), _reduction(np.maximum), _reduction(np.add)
+    any, all = _reduction(np.logical_or), _reduction(np.logical_and)
 
     def __getitem__(self, rows: Any) -> Any:
         if isinstance(rows, slice) and rows.indices(len(self)) == (0, len(self), 1):
             return self
-        return np.asarray(self)[rows]
+        if not isinstance(rows, ClusterColumn):
+            return np.asarray(self)[rows]
+        whole, chosen = self.partitions(), rows.partitions()
+        found = whole.settled(values_at, chosen.futures, self.starts[:-1].tolist())
+        return stored_column(chosen.like(found), self.dtype)
 
 
 def open_column(
     collection: Any, name: str, X: Partitions, read: Callable[[Any], np.ndarray]
-) -> ClusterColumn:
+) -> ClusterColumn | None:
     """Let the workers compute and read a collection of one dimension that belongs to X.
 
-    ``read(partition)`` returns an array of numbers; `name` is the argument's, for errors. The
-    column has the partitions of X, unless it has another number of rows.
+    ``read(partition)`` returns an array; `name` is the argument's, for errors. The column has the
+    partitions of X, unless it has another number of rows. None if partitions have values of
+    different kinds, such as text and numbers: what these are together, one place has to say.
     """
     given = Partitions(X.client, computed(X.client, collection, name), name=name)
     arrays = given.settled(read_part, read=read)
-    facts = Partitions(X.client, arrays, name=name).results(look_at_array)
-    lengths, dtypes = zip(*facts, strict=True)
-    found, starts = Partitions(X.client, arrays, lengths, name), X.starts
+    lengths, dtypes = zip(*given.like(arrays, ()).results(look_at_array), strict=True)
+    found, starts = given.like(arrays, lengths), X.starts
     known = {dtype for dtype, n_rows in zip(dtypes, lengths, strict=True) if n_rows > 0}
+    kinds = {dtype.kind for dtype in known}
+    if len(kinds) > 1 and not kinds <= set("iuf"):
+        return None
     dtype = np.result_type(*known or dtypes)
     if {*dtypes} != {dtype}:
         arrays = found.settled(np.asarray, dtype=dtype)
@@ -152,8 +175,13 @@ def open_column(
             first = int(found.starts[its])
             pieces[ours].append((arrays[its], slice(start - first, stop - first)))
         arrays = [X.client.submit(join_pieces, *of_one) for of_one in pieces]
-    stored, key = Partitions(X.client, arrays, np.diff(starts), name), str(arrays[0].key)
-    return ClusterColumn({key: stored}, key, dtype)
+    return stored_column(given.like(arrays, np.diff(starts)), dtype)
+
+
+def stored_column(arrays: Partitions, dtype: np.dtype) -> ClusterColumn:
+    """Return the column whose partitions are arrays."""
+    key = str(arrays.futures[0].key)
+    return ClusterColumn({key: arrays}, key, dtype)
 
 
 # --- on a worker: tasks ---------------------------------------------------------------------------
@@ -167,6 +195,17 @@ def join_pieces(*pieces: tuple[np.ndarray, slice]) -> np.ndarray:
 def read_part(partition: Any, *, read: Callable[[Any], np.ndarray]) -> np.ndarray:
     """Read a partition; of one without rows nothing is asked."""
     return read(partition) if len(partition) > 0 else np.empty(0)
+
+
+def nonzero_rows(values: np.ndarray, first: int) -> np.ndarray:
+    """Return the numbers of the rows whose value is not 0; the first row has the number `first`."""
+    return first + np.flatnonzero(values)
+
+
+def values_at(values: np.ndarray, rows: np.ndarray, first: int) -> np.ndarray:
+    """Return the values of some rows, of which the first has the number `first`."""
+    chosen: np.ndarray = values[rows - first]
+    return chosen
 
 
 def look_at_array(values: np.ndarray) -> tuple[int, np.dtype]:

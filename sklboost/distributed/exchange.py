@@ -81,9 +81,9 @@ class Exchange:
         self._counts, self._selection = state.rows.counts, state.renewal.selection
         self._has_noise = has_noise
 
-    def largest(self, numbers: np.ndarray) -> np.ndarray:
+    def largest(self, numbers: np.ndarray, phase: str = "derivatives") -> np.ndarray:
         """Return the elementwise maximum, over all machines, of an array of float64."""
-        self._peers.phase = "derivatives"
+        self._peers.phase = phase
         parts = [part.view(np.float64) for part in self._from_all(numbers)]
         return np.max(parts, axis=0).reshape(numbers.shape)
 
@@ -130,7 +130,7 @@ class Exchange:
     def _find_largest_weights(self) -> None:
         """Find the largest weight in each leaf over all machines."""
         largest = self._selection.largest[: self._workspace.tree.counts[0].n_nodes]
-        largest[:] = np.max([part.view(np.float64) for part in self._from_all(largest)], axis=0)
+        largest[:] = self.largest(largest, self._peers.phase)
 
     def _add_weights(self) -> None:
         """Add up the weights of residuals of all machines, each machine a part of the sums.

@@ -33,7 +33,6 @@ from sklboost.distributed.partitions import (
     totals_of,
     values_of,
 )
-from sklboost.engine.cached import cached_property
 from sklboost.engine.model import Model
 from sklboost.engine.parallel import ThreadTeam, n_threads_for
 from sklboost.engine.structs import BinCuts
@@ -43,14 +42,22 @@ from sklboost.tree.core.machines import BLOCK_ROWS
 class ClusterFeatures(RemoteFeatures):
     """Rows of features that are in partitions on a cluster; only what is asked for comes here.
 
-    `encoder` makes features of the values. `rows`, int64 and not decreasing, are the numbers of the
-    chosen rows in all partitions; None: all.
+    `encoder` makes features of the values. `local_rows` has the chosen rows of each partition, by
+    their numbers in it, not decreasing: an array, its Future, or ``slice(None)``, all. `bounds`,
+    int64, are the chosen rows before each partition, and the number of all.
     """
 
-    def __init__(self, partitions: Partitions, encoder: Encoder, rows: np.ndarray | None = None):
+    def __init__(
+        self,
+        partitions: Partitions,
+        encoder: Encoder,
+        local_rows: Sequence[Any] = (),
+        bounds: np.ndarray | None = None,
+    ):
         self.partitions = partitions
         self.encoder = encoder
-        self._rows = rows
+        self.local_rows = local_rows or [slice(None)] * len(partitions.futures)
+        self.bounds = partitions.starts if bounds is None else bounds
 
     @property
     def client(self) -> Any:
@@ -60,32 +67,32 @@ class ClusterFeatures(RemoteFeatures):
     @property
     def shape(self) -> tuple[int, int]:
         """Number of rows and of features."""
-        n_rows = self.partitions.n_rows if self._rows is None else len(self._rows)
-        return n_rows, self.encoder.n_features
+        return int(self.bounds[-1]), self.encoder.n_features
 
     @property
     def dtype(self) -> np.dtype:
         """Type that holds the values of all features: float64."""
         return np.dtype(np.float64)
 
-    def __getitem__(self, key: slice | np.ndarray) -> "ClusterFeatures":
-        """Choose rows by a slice, by increasing numbers or by a mask; nothing is moved."""
-        known = np.arange(len(self)) if self._rows is None else self._rows
-        return ClusterFeatures(self.partitions, self.encoder, known[key])
+    def __getitem__(self, key: Any) -> "ClusterFeatures":
+        """Choose rows by a slice, a mask or increasing numbers, also a column; nothing is moved."""
+        if isinstance(key, ClusterColumn):
+            places = key.partitions().settled(np.subtract, self.bounds[:-1].tolist())
+            bounds = key.starts
+        else:
+            rows = np.arange(len(self))[key]
+            bounds = np.searchsorted(rows, self.bounds)
+            of_each = zip(self.partitions.divide(rows, bounds), self.bounds, strict=False)
+            places = [(part - first).astype(np.int32) for part, first in of_each]
+        local_rows = [*map(self._chosen, self.local_rows, places)]
+        return ClusterFeatures(self.partitions, self.encoder, local_rows, bounds)
 
-    @cached_property
-    def bounds(self) -> np.ndarray:
-        """The rows chosen before each partition, and of all; int64, shape (n_partitions + 1,)."""
-        starts = self.partitions.starts
-        return starts if self._rows is None else np.searchsorted(self._rows, starts)
-
-    @cached_property
-    def local_rows(self) -> list[slice | np.ndarray]:
-        """The chosen rows of each partition, by their numbers in it; a slice: all."""
-        if self._rows is None:
-            return [slice(None)] * (len(self.bounds) - 1)
-        of_each = zip(self.divide(self._rows), self.partitions.starts, strict=False)
-        return [(rows - start).astype(np.int32) for rows, start in of_each]
+    def _chosen(self, rows: Any, places: Any) -> Any:
+        """Return the rows at some places among chosen ones of a partition."""
+        if isinstance(rows, slice):
+            return places
+        is_here = isinstance(rows, np.ndarray) and isinstance(places, np.ndarray)
+        return rows[places] if is_here else self.client.submit(np.take, rows, places)
 
     def divide(self, rows: Any) -> list[Any]:
         """Divide an array or column of the chosen rows into one for each partition."""
@@ -111,10 +118,9 @@ class ClusterFeatures(RemoteFeatures):
 
     def join(self, values: np.ndarray) -> "ClusterFeatures":
         """Return the rows and behind them others, given as :meth:`gather` returns them."""
-        known = np.arange(len(self)) if self._rows is None else self._rows
         partitions = self.partitions.join(Encoded(values), len(values))
-        rows = np.append(known, np.arange(self.partitions.n_rows, partitions.n_rows))
-        return ClusterFeatures(partitions, self.encoder, rows)
+        bounds = np.append(self.bounds, self.bounds[-1] + len(values))
+        return ClusterFeatures(partitions, self.encoder, [*self.local_rows, slice(None)], bounds)
 
     def add_trees(self, model: Model, trees: tuple[int, int], raw_score: np.ndarray) -> None:
         """Add the trees ``[start, stop)`` to `raw_score`, float64, shape (n_outputs, n_samples)."""
@@ -146,8 +152,8 @@ class ClusterBins:
         """Bin all partitions, and divide the blocks of rows among workers, given by address.
 
         Return ``(blocks, *pieces)`` for each worker that gets rows: the numbers of its blocks,
-        increasing, int64, and for :func:`assemble` Futures of bins and the `columns`, and which
-        rows of them.
+        increasing, int64, and for :func:`assemble` Futures of bins and the `columns`, which are of
+        the chosen rows, and which rows of them.
 
         The bins stay on the cluster only as long as the result does. After workers were lost it can
         be called again: Dask makes again what was lost with them.
@@ -156,7 +162,8 @@ class ClusterBins:
         futures = partitions.settled(
             bin_partition, encoder=X.encoder, cuts=self.cuts, has_missing=self.has_missing
         )
-        parts = [*zip(futures, *(column.futures() for column in columns), strict=True)]
+        of_columns = [column.partitions().futures for column in columns]
+        parts = [*zip(futures, *of_columns, strict=True)]
         holders = partitions.client.who_has(futures)
         known = set(workers)
         where = [[w for w in holders.get(future.key, ()) if w in known] for future in futures]
@@ -180,13 +187,10 @@ class ClusterBins:
             if len(found) > 1:
                 each = [np.arange(part.start, part.stop, dtype=np.int32) for part in found]
                 rows = np.concatenate(each)
-            local = X.local_rows[partition]
-            if not isinstance(local, slice):
-                rows = local[rows]
-            arrays: Any = parts[partition]
+            piece = (parts[partition], X.local_rows[partition], rows)
             if owner not in where[partition]:  # only these rows are to travel
-                arrays, rows = partitions.client.submit(take_rows, arrays, rows), slice(None)
-            pieces[owner].append((arrays, rows))
+                piece = (partitions.client.submit(take_rows, *piece), slice(None), slice(None))
+            pieces[owner].append(piece)
         return {owner: (np.array(blocks[owner]), *pieces[owner]) for owner in blocks}
 
 
@@ -313,15 +317,25 @@ def bin_partition(
         return apply_cuts(team, X, cuts, has_missing, by_columns=False).rows
 
 
-def take_rows(arrays: tuple[np.ndarray, ...], rows: slice | np.ndarray) -> tuple[np.ndarray, ...]:
-    """Return copies of some rows of arrays."""
-    return tuple(np.array(values[rows]) for values in arrays)
+def rows_of_piece(arrays: Sequence[np.ndarray], local: Any, rows: Any) -> list[np.ndarray]:
+    """Return some `rows` of the chosen ones of a partition: of its bins, and of columns.
+
+    The bins are those of all rows, and `local` are the chosen ones among these.
+    """
+    bins, *columns = arrays
+    of_bins = rows if isinstance(local, slice) else local[rows]
+    return [bins[of_bins], *(values[rows] for values in columns)]
 
 
-def assemble(*pieces: tuple[tuple[np.ndarray, ...], slice | np.ndarray]) -> list[np.ndarray]:
+def take_rows(*piece: Any) -> tuple[np.ndarray, ...]:
+    """Return copies of the rows of a piece, to be sent."""
+    return tuple(map(np.array, rows_of_piece(*piece)))
+
+
+def assemble(*pieces: tuple[Any, Any, Any]) -> list[np.ndarray]:
     """Return the bins of the blocks of a worker, (n_rows, n_features), in C order, and columns.
 
     The pieces are arrays, and which rows of them, as :meth:`ClusterBins.place` returns them.
     """
-    each = zip(*[[values[rows] for values in arrays] for arrays, rows in pieces], strict=True)
+    each = zip(*[rows_of_piece(*piece) for piece in pieces], strict=True)
     return [np.concatenate(of_all) for of_all in each]

@@ -113,6 +113,10 @@ def current_client() -> Any:
     return client
 
 
+class _LostArraysError(Exception):
+    """A worker was lost while arrays were sent to it."""
+
+
 class Partitions:
     """The partitions of a collection, in order.
 
@@ -140,7 +144,12 @@ class Partitions:
         """
         if isinstance(values, np.ndarray):
             return np.split(values, (self.starts if bounds is None else bounds)[1:-1])
-        return list(values.futures())
+        return list(values.partitions().futures)
+
+    def like(self, futures: "Sequence[Future[Any]]", lengths: Any = None) -> "Partitions":
+        """Return others in their place, of the same lengths unless these are given."""
+        lengths = np.diff(self.starts) if lengths is None else lengths
+        return Partitions(self.client, futures, lengths, self.name)
 
     def join(self, partition: Any, n_rows: int) -> "Partitions":
         """Return these partitions and behind them another one, which is not on the cluster yet."""
@@ -157,12 +166,9 @@ class Partitions:
         self, function: Callable[..., Any], *by_partition: Sequence[Any], **shared: Any
     ) -> list[Any]:
         """Do as :meth:`settled`, and return the results here."""
-        for _ in range(_MOST_TRIALS):
-            try:
-                return self.client.gather(self.settled(function, *by_partition, **shared))
-            except (FutureCancelledError, FuturesCancelledError):
-                continue
-        raise _lost(self.name)
+        return self._again(
+            lambda: self.client.gather(self.settled(function, *by_partition, **shared))
+        )
 
     def settled(
         self, function: Callable[..., Any], *by_partition: Sequence[Any], **shared: Any
@@ -176,15 +182,25 @@ class Partitions:
         """
         common = self._common(function.__name__, (function, shared))
         every = [common] * len(self.futures)
-        for _ in range(_MOST_TRIALS):
+
+        def settle() -> "list[Future[Any]]":
             sent = [self._sent(list(several)) for several in by_partition]
             futures = self.client.map(call, self.futures, every, *sent, key=function.__name__)
-            try:
-                wait_for(self.client, futures, self.name)
-                return futures
-            except FuturesCancelledError:  # what was sent to a worker is lost with it
-                continue
-        raise _lost(self.name)
+            wait_for(self.client, futures, self.name)
+            return futures
+
+        return self._again(settle)
+
+    def _again(self, function: Callable[[], list[Any]]) -> list[Any]:
+        """Call a function again if it has lost what was sent to a worker, with that."""
+        for _ in range(_MOST_TRIALS):
+            with suppress(_LostArraysError, FutureCancelledError, FuturesCancelledError):
+                return function()
+        raise RuntimeError(
+            f"partitions of {self.name}, or what was computed of them, were lost with their "
+            "workers again and again: what client.scatter has sent to a worker is lost with it; "
+            f"read {self.name} from files, or keep the workers alive"
+        )
 
     def _common(self, name: str, thing: Any) -> "Future[Any]":
         """Let a worker have what many tasks read; it is made again if the worker is lost.
@@ -201,15 +217,13 @@ class Partitions:
         """Send arrays to the workers: a graph is no place for them."""
         if not any(isinstance(each, np.ndarray) and each.size > 0 for each in arguments):
             return arguments
-        for _ in range(_MOST_TRIALS):
-            try:
-                sent: list[Any] = self.client.scatter(arguments, hash=False)
-            except (OSError, KeyError) as error:  # of a worker that is lost meanwhile
-                if self.client.status != "running":
-                    raise LostSchedulerError(f"lost the scheduler of {self.client!r}") from error
-            else:
-                return sent
-        raise _lost(self.name)
+        try:
+            sent: list[Any] = self.client.scatter(arguments, hash=False)
+        except (OSError, KeyError) as error:
+            if self.client.status != "running":
+                raise LostSchedulerError(f"lost the scheduler of {self.client!r}") from error
+            raise _LostArraysError from error
+        return sent
 
 
 def wait_for(client: Any, futures: Sequence["Future[Any]"], name: str) -> None:
@@ -235,16 +249,9 @@ def wait_for(client: Any, futures: Sequence["Future[Any]"], name: str) -> None:
     for number, future in enumerate(futures):
         if future.status == "error":
             fault = future.exception()
-            fault.add_note(f"This was partition {number} of {name}, counted from 0.")
+            place = f"This was partition {number} of {name}, counted from 0"
+            fault.add_note(f"{place}; rows are counted within it.")
             raise fault.with_traceback(future.traceback())
-
-
-def _lost(name: str) -> RuntimeError:
-    return RuntimeError(
-        f"partitions of {name}, or what was computed of them, were lost with their workers again "
-        f"and again: what client.scatter has sent to a worker is lost with it; read {name} from "
-        "files, or keep the workers alive"
-    )
 
 
 class Segment(NamedTuple):

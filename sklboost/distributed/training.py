@@ -16,7 +16,7 @@ import cloudpickle
 import numpy as np
 
 from sklboost.boosting.rounds import Rounds, allocate_grown, plan_calls
-from sklboost.boosting.settings import BoostingTask, Part
+from sklboost.boosting.settings import BoostingTask
 from sklboost.boosting.training import MakeGrower
 from sklboost.data.binned_matrix import BinnedMatrix, Binning
 from sklboost.data.binning import lay_out_cells
@@ -30,7 +30,7 @@ from sklboost.distributed.worker_group import LostWorkersError, WorkerGroup
 from sklboost.engine.model import Trees
 from sklboost.engine.parallel import ThreadTeam
 from sklboost.engine.structs import BinCuts, TrainingBins, TreeParams
-from sklboost.objectives.custom import AllRows, FaultyRowError
+from sklboost.objectives.custom import FaultyRowError
 from sklboost.tree.core.machines import BLOCK_ROWS, row_numbers
 from sklboost.tree.core.quantization import WeightScale, scale_of_weights
 from sklboost.tree.predict.assembly import assemble_model
@@ -115,7 +115,7 @@ class ClusterRounds:
         n_outputs, n_samples = self._task.raw_score.shape
         raw_score = np.empty((n_outputs, n_samples))
         for blocks, part in zip(self._blocks, parts, strict=True):
-            raw_score[:, rows_of(blocks, n_samples)] = part
+            raw_score[:, row_numbers(blocks * BLOCK_ROWS, n_samples)] = part
         return raw_score
 
     def close(self) -> None:
@@ -185,12 +185,6 @@ class ClusterRounds:
         self._blocks = [blocks for blocks, *_ in placed.values()]
 
 
-def rows_of(blocks: np.ndarray, n_samples: int) -> np.ndarray:
-    """Return the numbers of the rows in some blocks."""
-    rows = (blocks[:, np.newaxis] * BLOCK_ROWS + np.arange(BLOCK_ROWS)).ravel()
-    return rows[rows < n_samples]
-
-
 def values_of_blocks(values: np.ndarray, blocks: np.ndarray) -> np.ndarray:
     """Return the values of the rows in some blocks; of one row if all have the same memory."""
     if values.size == 0:  # weights that are all 1
@@ -252,8 +246,6 @@ class WorkerRounds:
             team.run(fill_columns, bins, columns)
             matrix = lay_out_cells(bins, read_only(columns), cuts, work.binning.has_missing)
             self._exchange = Exchange(peers, matrix, blocks, work.n_samples)
-            self._numbers = row_numbers(self._exchange.machines, len(bins))
-            rows = AllRows(self._numbers, work.n_samples, self._exchange.largest)
             task = BoostingTask(
                 X=bins,
                 matrix=matrix,
@@ -265,12 +257,15 @@ class WorkerRounds:
                 base_score=np.zeros(n_outputs),  # not read: the client makes the model
                 trees_before=no_trees(),
                 dropout=None,
-                part=Part(self._exchange.machines, work.weight_scale, rows),
+                machines=self._exchange.machines,
+                weight_scale=work.weight_scale,
+                largest=self._exchange.largest,
                 **work.settings,
             )
             self._rounds = Rounds(team, task, (work.n_at_once, work.n_at_once))
         self._binned = BinnedMatrix(bins, work.binning)
-        self.add(work.trees)
+        if len(work.trees.n_pruned) > 0:
+            self.add(work.trees)
         params: TreeParams = work.settings["params"]
         has_noise = bool(matrix.n_categories.any()) and params.cat_smooth > 0.0
         self._exchange.grow_in(self._rounds.workspace, self._rounds.state, has_noise)
@@ -284,17 +279,20 @@ class WorkerRounds:
                     self._exchange.raise_error()
                     grown.append(trees)
         except FaultyRowError as fault:
-            fault.row = int(self._numbers[fault.row])  # among the rows of all
+            machines = self._exchange.machines
+            numbers = row_numbers(machines.first_rows, machines.n_samples)
+            fault.row = int(numbers[fault.row])  # among the rows of all
             raise
         return join_trees(grown) if self._peers.rank == 0 else None
 
     def add(self, trees: Trees) -> None:
-        """Add trees to the raw scores of the rows."""
-        raw_score = self._raw_score
-        if len(trees.n_pruned) > 0:
-            model = assemble_model(trees, np.zeros(len(raw_score)), self._binned.shape[1])
-            with self._team:
-                add_trees(self._team, model, self._binned, (0, model.n_trees), raw_score)
+        """Add trees to the raw scores of the rows, as :meth:`Rounds.add` does.
+
+        That lays the rows out once more, as values, which a worker has no memory for.
+        """
+        model = assemble_model(trees, np.zeros(len(self._raw_score)), self._binned.shape[1])
+        with self._team:
+            add_trees(self._team, model, self._binned, (0, model.n_trees), self._raw_score)
 
     def raw_scores(self) -> np.ndarray:
         """Return the raw scores of the rows, shape (n_outputs, n_rows)."""

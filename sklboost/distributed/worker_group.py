@@ -93,11 +93,6 @@ class WorkerGroup:
     absence = 50.0
 
     def __init__(self, client: Client):
-        if client.asynchronous:
-            raise ValueError(
-                "the Client is asynchronous: training needs one that is not, such as Client(...) "
-                "without asynchronous=True"
-            )
         self._client = client
         self._training = ""  # a name that no other training has; empty: there are no actors
         self._members: list[_Member] = []
@@ -135,7 +130,10 @@ class WorkerGroup:
         return self._run(self._ask, WorkerThread.call, (method, *arguments))
 
     def traffic(self) -> list[dict[str, tuple[int, int]]]:
-        """Return, by rank, how many messages and bytes were sent to others in each phase."""
+        """Return, by rank, how many messages and bytes were sent to others in each phase.
+
+        It is the last call: the tasks of the actors end at once, before the workers may be closed.
+        """
         return self._run(self._ask, WorkerThread.traffic)
 
     def stop(self) -> None:
@@ -507,8 +505,8 @@ class WorkerThread:
         return getattr(self.actor, method)(*arguments)
 
     def traffic(self) -> dict[str, tuple[int, int]]:
-        """Return the messages and bytes sent to other ranks, by phase."""
-        peers = self.peers
+        """Return the messages and bytes sent to other ranks, by phase, and end the thread."""
+        peers, self.stopped = self.peers, True
         assert peers is not None
         return {phase: (peers.n_messages[phase], n) for phase, n in peers.n_bytes.items()}
 

@@ -7,6 +7,7 @@ Groups of arrays are NamedTuples; the state of single items is NumPy records, ma
 import ctypes
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import Any, NamedTuple, get_type_hints
 
 import numpy as np
@@ -28,22 +29,48 @@ def records(shape: int | tuple[int, ...], dtype: np.dtype) -> np.recarray:
 
 
 class RemoteColumn(ABC):
-    """A number for each of many rows that are elsewhere, on a cluster; NumPy knows it as an array.
+    """A value for each of many rows that are elsewhere, on a cluster; NumPy knows it as an array.
 
     Of shape (n_rows,). Elementwise functions of columns and single numbers make another column,
     and its smallest and largest value and its sums are found where it is. All else that NumPy does
-    brings the values here, and so does a part of it, ``column[rows]``.
+    brings the values here, and so do some of its rows, unless their numbers are a column, too.
 
     A sum of floats depends on how the rows are divided, unless all are multiples of a number that
     is large enough for the sum to be exact.
     """
+
+    dtype: np.dtype
 
     @abstractmethod
     def __len__(self) -> int: ...
 
     @abstractmethod
     def astype(self, dtype: Any) -> "RemoteColumn":
-        """Return the numbers in another type."""
+        """Return the values in another type."""
+
+    @abstractmethod
+    def each(self, function: Callable[..., Any], *others: Any, **settings: Any) -> list[Any]:
+        """Return ``function(values, *values_of_others, **settings)`` of each part of the rows.
+
+        They are in order, and there is none of parts without rows. The function can be imported
+        where the rows are.
+        """
+
+    @abstractmethod
+    def apply(self, function: Callable[..., Any], **settings: Any) -> "RemoteColumn":
+        """Return what a function makes of the values, an array of as many."""
+
+    @abstractmethod
+    def __getitem__(self, rows: Any) -> Any:
+        """Return the values of some rows: of a column of increasing row numbers it is a column."""
+
+    @abstractmethod
+    def flatnonzero(self) -> "RemoteColumn":
+        """Return the numbers of the rows whose value is not 0, int64, increasing."""
+
+    @abstractmethod
+    def persist(self) -> "RemoteColumn":
+        """Compute the column once and for all, and return it: it is kept where its rows are."""
 
     @abstractmethod
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray: ...

@@ -64,11 +64,6 @@ class AllRows(NamedTuple):
     largest: Callable[[np.ndarray], np.ndarray]
 
 
-def rows_of_one_machine(n_samples: int) -> AllRows:
-    """Return what all rows are among themselves."""
-    return AllRows(np.arange(n_samples), n_samples, np.asarray)
-
-
 class FunctionLoss(Loss):
     """The loss of a function ``(y_true, y_pred[, sample_weight]) -> (gradient, hessian)``.
 
@@ -477,7 +472,7 @@ def compare_derivatives(
 
     def derivatives(scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         both, units = np.empty((2, *scores.shape)), np.empty((len(scores), 2))
-        rows = rows_of_one_machine(scores.shape[1])
+        rows = AllRows(np.arange(scores.shape[1]), scores.shape[1], np.asarray)
         ask_derivatives(loss, y, scores, _NO_WEIGHT, (both[0], both[1]), units, rows)
         both *= units.T[:, :, np.newaxis]
         return both[0], both[1]

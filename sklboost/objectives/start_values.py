@@ -85,6 +85,59 @@ def mean_over_targets(values: np.ndarray, y: np.ndarray, weight: np.ndarray) -> 
     return weighted_mean(values[is_known], weights[is_known])
 
 
+def class_sums(codes: Column, weight: Column, n_classes: int) -> np.ndarray:
+    """Add up the weights of the rows of each class, as :func:`exact_sum` does; float64.
+
+    `codes` are 0 to n_classes - 1, of any dtype; weights of shape (0,) are all 1.
+    """
+
+    def parts(function: Callable[..., np.ndarray], **settings: Any) -> list[np.ndarray]:
+        weights = [weight] if len(weight) else []
+        if isinstance(codes, RemoteColumn):
+            return codes.each(function, *weights, n_classes=n_classes, **settings)
+        blocks = (slice(i, i + _SUMMED_AT_ONCE) for i in range(0, len(codes), _SUMMED_AT_ONCE))
+        return [
+            function(codes[rows], *(each[rows] for each in weights), n_classes, **settings)
+            for rows in blocks
+        ]
+
+    if len(weight) == 0:
+        return np.array(np.sum(parts(count_classes), axis=0, dtype=np.float64))
+    largest = np.max(parts(largest_of_classes), axis=0)
+    shifts = 61 - np.frexp(largest * len(codes))[1].astype(np.int64)
+    totals = np.sum(parts(add_classes, shifts=shifts), axis=0)
+    return np.array(np.ldexp(totals.astype(np.float64), -shifts))
+
+
+def count_classes(codes: np.ndarray, n_classes: int) -> np.ndarray:
+    """Return the number of rows of each class."""
+    return np.bincount(codes.astype(np.intp), minlength=n_classes)
+
+
+def largest_of_classes(codes: np.ndarray, weight: np.ndarray, n_classes: int) -> np.ndarray:
+    """Return the largest weight in each class; 0 without rows."""
+    largest = np.zeros(n_classes)
+    np.maximum.at(largest, codes.astype(np.intp), weight)
+    return largest
+
+
+def add_classes(
+    codes: np.ndarray, weight: np.ndarray, n_classes: int, shifts: np.ndarray
+) -> np.ndarray:
+    """Return the sum of the weights of each class, times 2 to the `shifts`, as whole numbers."""
+    classes, totals = codes.astype(np.intp), np.zeros(n_classes, dtype=np.int64)
+    factors = np.ldexp(1.0, shifts // 2), np.ldexp(1.0, shifts - shifts // 2)
+    scaled = weight * factors[0][classes] * factors[1][classes]
+    np.add.at(totals, classes, np.rint(scaled).astype(np.int64))
+    return totals
+
+
+def class_shares(codes: Column, weight: Column, n_classes: int) -> np.ndarray:
+    """Return the share of each class in the weights of the rows."""
+    total = exact_sum(weight) if len(weight) else len(codes)
+    return class_sums(codes, weight, n_classes) / total
+
+
 def known_means(y: Column, weight: Column, change: Change | None = None) -> np.ndarray:
     """Return the mean of the known values of each target, changed before; shape (n_targets,)."""
     means = []

@@ -1,6 +1,7 @@
 """Reads features as a fit does, in Dask collections and in one place, and compares all it finds."""
 
 import numpy as np
+from distributed import Future
 from numpy.testing import assert_array_equal
 
 from sklboost.data.features import training_bins
@@ -33,15 +34,17 @@ def local_bins(rows, max_bin=256):
 
 
 def in_place(arrays):
-    """Return the arrays of a piece: the result of one task, or of one each."""
-    return [future.result() for future in arrays] if type(arrays) is tuple else arrays.result()
+    """Return the arrays of a piece: the result of one task, or of one each, if it is any."""
+    if type(arrays) is tuple:
+        return [*map(in_place, arrays)]
+    return arrays.result() if isinstance(arrays, Future) else arrays
 
 
 def cluster_bins(placed):
     """Return all bins in the order of the rows, put together as machines do it."""
     parts = {}
     for blocks, *pieces in placed.values():
-        done = [(in_place(arrays), rows) for arrays, rows in pieces]
+        done = [(in_place(arrays), in_place(local), rows) for arrays, local, rows in pieces]
         (bins,) = assemble(*done)
         assert bins.flags.c_contiguous
         starts = np.arange(len(blocks)) * 4096

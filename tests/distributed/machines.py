@@ -6,13 +6,15 @@ import numpy as np
 
 from sklboost.data.features import training_bins
 from sklboost.distributed.messages import ThreadPeers
-from sklboost.distributed.training import ClusterRounds, rows_of
+from sklboost.distributed.training import ClusterRounds
 from sklboost.distributed.worker_group import LostWorkersError
 from sklboost.engine.parallel import ThreadTeam
 from sklboost.estimators.fit import fitting
 from sklboost.estimators.fit.fitting import Bins
-from sklboost.tree.core.machines import BLOCK_ROWS
+from sklboost.tree.core.machines import BLOCK_ROWS, row_numbers
 from tests.tree.growth import NO_WEIGHT
+
+_ALL = slice(None)
 
 
 class ThreadGroup:
@@ -83,8 +85,12 @@ class LocalBins:
         n_blocks = -(-len(self._bins) // BLOCK_ROWS)
         owner = np.random.default_rng(self._seed).integers(len(workers), size=n_blocks)
         owners = {worker: np.flatnonzero(owner == i) for i, worker in enumerate(workers)}
+
+        def of(blocks):
+            return self._bins[row_numbers(blocks * BLOCK_ROWS, self.n_samples)]
+
         return {
-            worker: (blocks, ((self._bins[rows_of(blocks, self.n_samples)],), slice(None)))
+            worker: (blocks, ((of(blocks),), _ALL, _ALL))
             for worker, blocks in owners.items()
             if len(blocks) > 0
         }

@@ -8,7 +8,7 @@ import pytest
 from numpy.testing import assert_array_equal
 from sklearn.base import clone
 
-from sklboost import XGBRegressorLite
+from sklboost import Loss, XGBClassifierLite, XGBRegressorLite
 from sklboost.data.cuts import exact_weights
 from sklboost.distributed.columns import ClusterColumn, open_column
 from sklboost.distributed.partitions import open_collection
@@ -55,7 +55,10 @@ def test_a_column_is_an_array_to_numpy(both):
         assert (some.min(), some.max(), some.any(), some.all()) == (
             *(other.min(), other.max(), other.any(), other.all()),
         )
-    assert made.sum() == expected.sum()
+    assert made.sum(axis=0) == np.sum(made) == expected.sum()
+    assert np.any(made) == made.any(axis=-1) == expected.any()
+    with pytest.raises(np.exceptions.AxisError):
+        made.all(axis=1)
     assert np.fmin.reduce(column.astype(np.float64), initial=np.nan) == values.min()
     assert np.multiply.reduce(made) == np.multiply.reduce(expected)  # here, as all that follows
     assert_array_equal(np.modf(column), np.modf(values))
@@ -114,21 +117,117 @@ def test_the_same_bits_on_any_number_of_workers(monkeypatch, n_workers):
     one = model.fit(frame[features], frame["y"], sample_weight=frame["weight"])
     monkeypatch.setattr(ClusterColumn, "__array__", refuse)
     options = dict(processes=False, n_workers=n_workers, threads_per_worker=1)
+    classifier = XGBClassifierLite(n_estimators=2, class_weight="balanced")
+    towns = classifier.fit(frame[[*"abcd"]], frame["town"], sample_weight=frame["weight"])
     with Client(**options, dashboard_address=":0"):
         there = dd.from_pandas(frame, npartitions=5)
         other = clone(model).fit(there[features], there["y"], sample_weight=there["weight"])
+        given = there[[*"abcd"]], there["town"]
+        other_towns = clone(classifier).fit(*given, sample_weight=there["weight"])
+    assert_same_model(one, other)
+    assert_same_model(towns, other_towns)
+
+
+# Labels of three classes, 0 to 2, or of two.
+LABELS = {
+    "integers": lambda codes: codes - 1,
+    "text": lambda codes: np.array(["Bern", "Rome", "Reykjavik"])[codes],
+    "objects": lambda codes: np.array(["Bern", "Rome", "Reykjavik"], object)[codes],
+    "bools": lambda codes: codes > 0,
+    "floats": lambda codes: np.maximum(codes, 1) * 2.0,
+    "dates": lambda codes: np.datetime64("2020-02-02") + codes,
+    "one class": lambda codes: np.zeros(len(codes), dtype=int),
+}
+
+
+def of_classes(y, raw_score):
+    exponentials = np.exp(raw_score - raw_score.max(axis=1, keepdims=True))
+    shares = exponentials / exponentials.sum(axis=1, keepdims=True)
+    is_class = y[:, np.newaxis] == np.arange(raw_score.shape[1])
+    return shares - is_class, shares * (1 - shares) + 1e-9
+
+
+CLASSIFIERS = [
+    XGBClassifierLite(n_estimators=2),
+    XGBClassifierLite(n_estimators=2, class_weight="balanced", scale_pos_weight=2),
+    XGBClassifierLite(n_estimators=2, objective=of_classes),
+    XGBClassifierLite(n_estimators=2, objective="multi:onevsrest"),
+]
+
+
+@pytest.mark.filterwarnings("ignore:scale_pos_weight")
+@pytest.mark.usefixtures("cluster")
+@pytest.mark.parametrize("kind", LABELS)
+def test_classes_do_not_come_to_the_client(monkeypatch, kind):
+    y = LABELS[kind](np.digitize(Y, [-1.0, 1.0]))
+    for number, classifier in enumerate(CLASSIFIERS if kind == "text" else CLASSIFIERS[:2]):
+        weights = (WEIGHT, in_chunks(WEIGHT, 5000)) if number > 0 else (None, None)
+        one = clone(classifier).fit(X, y, sample_weight=weights[0])
+        with monkeypatch.context() as patch:
+            patch.setattr(ClusterColumn, "__array__", refuse)
+            other = clone(classifier).fit(in_chunks(X), in_chunks(y), sample_weight=weights[1])
+        assert_same_model(one, other)
+        assert_array_equal(one.classes_, other.classes_, strict=True)
+
+
+# Nearly a third of all, and all of a block and of a partition.
+WITH_ZEROS = np.where((np.arange(N_ROWS) // 500 == 8) | (X[:, 3] < -0.5), 0.0, WEIGHT)
+
+
+@pytest.mark.usefixtures("cluster")
+def test_rows_of_weight_0_stay_on_the_workers(monkeypatch):
+    letters = np.array(["a", "b", "c"])
+    given = {"sample_weight": WITH_ZEROS}
+    # a class that only rows of weight 0 have is none
+    y = letters[np.where(WITH_ZEROS > 0, (Y > 0) * 1, 2)]
+    for model, targets in ((XGBRegressorLite(n_estimators=3), Y), (CLASSIFIERS[1], y)):
+        one = clone(model).fit(X, targets, **given)
+        with monkeypatch.context() as patch:
+            patch.setattr(ClusterColumn, "__array__", refuse)
+            there = in_chunks(targets, 3000), in_chunks(WITH_ZEROS, 5000)
+            other = clone(model).fit(in_chunks(X), there[0], sample_weight=there[1])
+        assert_same_model(one, other)
+        assert one.fit_report_.n_samples == other.fit_report_.n_samples == (WITH_ZEROS > 0).sum()
+    assert other.classes_.tolist() == ["a", "b"]
+    frame = pd.DataFrame(X, columns=list("wxyz")).assign(
+        letter=pd.Categorical(letters[(Y > 0) * 1])
+    )
+    model = XGBRegressorLite(n_estimators=3)
+    one = clone(model).fit(frame, Y, **given)
+    with monkeypatch.context() as patch:
+        patch.setattr(ClusterColumn, "__array__", refuse)
+        there = dd.from_pandas(frame, npartitions=4)
+        other = clone(model).fit(there, in_chunks(Y), sample_weight=in_chunks(WITH_ZEROS))
     assert_same_model(one, other)
 
 
+class FaultyInOneRow(Loss):
+    def gradients(self, y, raw_score):
+        return np.where(y == Y[9_000], np.nan, raw_score - y), np.ones_like(y)
+
+
+def test_an_error_names_the_row_where_others_have_weight_0(cluster):
+    weight = np.where(np.arange(N_ROWS) % 9 == 1, 0.0, 1.0)
+    with pytest.raises(ValueError, match="the gradient for row 9000 of X in round 0 is nan"):
+        XGBRegressorLite(objective=FaultyInOneRow()).fit(
+            in_chunks(X), in_chunks(Y), sample_weight=in_chunks(weight)
+        )
+
+
 def test_what_needs_all_rows_brings_them_here(cluster):
-    weight = WEIGHT.round()  # some are 0
-    for settings in (
-        dict(objective="reg:absoluteerror", base_score=None),
-        dict(early_stopping_rounds=2, refit=True, random_state=0),
+    few, margin = slice(3000), np.linspace(-1, 1, N_ROWS)
+    for rows, settings, given in (
+        (slice(None), dict(objective="reg:absoluteerror", base_score=None), {}),
+        (slice(None), dict(early_stopping_rounds=2, refit=True, random_state=0), {}),
+        (slice(None), {}, {"base_margin": margin}),
+        (few, dict(early_stopping_rounds=2, subsample=0.6, random_state=0), {}),
     ):
         model = XGBRegressorLite(n_estimators=6, **settings)
-        one = clone(model).fit(X, Y, sample_weight=weight)
-        other = clone(model).fit(in_chunks(X), in_chunks(Y), sample_weight=in_chunks(weight))
+        weight = WITH_ZEROS.round()[rows]
+        one = clone(model).fit(X[rows], Y[rows], sample_weight=weight, **given)
+        parts = (in_chunks(values, 900) for values in (X[rows], Y[rows], weight))
+        other_X, other_y, other_weight = parts
+        other = clone(model).fit(other_X, other_y, sample_weight=other_weight, **given)
         assert_same_model(one, other)
 
 
@@ -158,4 +257,29 @@ def test_errors(message):
     with pytest.raises(ValueError, match=message) as caught:
         XGBRegressorLite().fit(in_chunks(X), y, sample_weight=weight)
     if "contains NaN" in message:
-        assert caught.value.__notes__ == ["This was partition 4 of y, counted from 0."]
+        (note,) = caught.value.__notes__
+        assert note == "This was partition 4 of y, counted from 0; rows are counted within it."
+
+
+CODES = (Y > 0) * 1
+WORDS = np.array(["no", "yes"], object)[CODES]
+TUPLES = np.empty(N_ROWS, object)
+TUPLES[:] = [(code,) for code in CODES]
+FAULTS_OF_CLASSES = {
+    "contains NaN": with_value(CODES * 1.0, 4100, np.nan),
+    "y has no value in 1 row": with_value(WORDS, 4100, None),
+    "continuous.*use XGBRegressorLite": with_value(CODES * 1.0, 4100, 0.5),
+    "'<' not supported between instances": with_value(WORDS, 4100, 1),
+    # partitions of different kinds: what they are together, one place has to say
+    "y holds Python objects of type int, str": with_value(WORDS, slice(2000), 1),
+    "y holds Python objects of type tuple": TUPLES,
+}
+
+
+@pytest.mark.usefixtures("cluster")
+@pytest.mark.parametrize("message", FAULTS_OF_CLASSES)
+def test_errors_of_classes(message):
+    y = FAULTS_OF_CLASSES[message]
+    for given in ((X, y), (in_chunks(X), in_chunks(y, 1000))):
+        with pytest.raises((ValueError, TypeError), match=message):
+            XGBClassifierLite().fit(*given)

@@ -129,7 +129,7 @@ def test_owners_have_about_the_same_load(n_workers, n_blocks):
 def test_bins_are_released_with_what_place_returned(cluster, table):
     rows, _ = read(da.from_array(table, chunks=(3000, 4)))
     placed = ClusterBins(rows.X, rows.weight, 256).place(list(cluster.scheduler_info()["workers"]))
-    pieces = [arrays for _, *pieces in placed.values() for arrays, _ in pieces]
+    pieces = [arrays for _, *pieces in placed.values() for arrays, *_ in pieces]
     futures = [
         each for arrays in pieces for each in (arrays if type(arrays) is tuple else [arrays])
     ]
@@ -282,7 +282,8 @@ def test_in_a_task_of_the_only_worker(table):
         distributed.get_client().close()  # the worker's own
         return cuts
 
-    options = dict(processes=False, n_workers=1, threads_per_worker=1)
+    # not the default: the worker, in this process, would use this client, and not one of its own
+    options = dict(processes=False, n_workers=1, threads_per_worker=1, set_as_default=False)
     with distributed.Client(**options, dashboard_address=":0") as client:
         found = client.submit(read_there).result(timeout=60)
     assert_array_equal(found, local_bins(read(table)[0])[1].cuts)

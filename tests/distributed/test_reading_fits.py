@@ -72,7 +72,7 @@ def test_the_same_rows_are_held_out(cluster, frame, by):
     assert isinstance(ours.validation["validation_0"].X, np.ndarray)
 
 
-def test_classes_are_held_out_alike_and_labels_come_here(cluster, frame):
+def test_classes_are_held_out_alike(cluster, frame):
     booster = XGBClassifierLite(early_stopping_rounds=5, random_state=3, class_weight="balanced")
     ours, theirs = planned_of_columns(booster, frame, ["x"], "letter")
     assert ours.targets.classes.tolist() == ["a", "b", "c"]

@@ -7,9 +7,10 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from distributed import Status
+from distributed import Status, wait
 
 from sklboost.distributed.messages import StoppedError
+from sklboost.distributed.partitions import current_client
 from sklboost.distributed.worker_group import LostSchedulerError, LostWorkersError, WorkerGroup
 from tests.distributed.worker_groups import Recorder, open_group, start, wait_until, worker_threads
 
@@ -165,9 +166,19 @@ def test_a_paused_worker_is_not_used_and_not_waited_for():
         assert start(group).call("get_rank") == [0]
 
 
-def test_an_asynchronous_client_is_refused():
-    with pytest.raises(ValueError, match="asynchronous"):
-        WorkerGroup(SimpleNamespace(asynchronous=True))
+def test_the_tasks_of_the_actors_end_with_the_last_call(group):
+    """A worker that is closed after a fit has none to cancel, of which Dask would warn."""
+    start(group)
+    tasks = [member.futures[0] for member in group._members]
+    assert group.traffic() == [{}] * 3
+    assert not wait(tasks, timeout=20).not_done
+    group.stop()
+
+
+def test_an_asynchronous_client_is_refused(monkeypatch):
+    monkeypatch.setattr("distributed.get_client", lambda: SimpleNamespace(asynchronous=True))
+    with pytest.raises(ValueError, match="is asynchronous, and fit waits for its workers"):
+        current_client()
 
 
 @by_tcp

@@ -7,7 +7,7 @@ from sklearn.linear_model import LinearRegression
 from sklboost import Loss, XGBClassifierLite, XGBRegressorLite
 from sklboost.engine.backend import BACKEND, Backend
 from sklboost.estimators.predict import fitted_model as module
-from sklboost.estimators.predict.fitted_model import fitted_model, trained_model
+from sklboost.estimators.predict.fitted_model import fitted_model, is_of_package, trained_model
 from tests.custom_losses import compiled
 from tests.small_models import small
 
@@ -32,6 +32,12 @@ def test_names_of_outputs(estimator, y, names):
     assert fitted.feature_names == ["f0", "f1"]
     assert fitted.categories == []
     assert fitted.model.n_outputs == len(names)
+
+
+def test_functions_of_the_package():
+    assert is_of_package(Loss().start)
+    for function in (len, "text".upper, np.exp, small):  # some have no module, or None
+        assert not is_of_package(function)
 
 
 def test_trees_of_rounds():

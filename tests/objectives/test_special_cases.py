@@ -21,7 +21,12 @@ from sklboost.objectives.losses.regression import (
     Tweedie,
 )
 from sklboost.objectives.losses.squared_error import SquaredError
-from sklboost.objectives.start_values import exact_sum, find_constants, weighted_mean
+from sklboost.objectives.start_values import (
+    class_sums,
+    exact_sum,
+    find_constants,
+    weighted_mean,
+)
 from tests.objectives.training import derivatives_in_training
 from tests.small_models import small
 
@@ -198,6 +203,18 @@ def test_classes_are_counted_with_the_bits_of_their_sum(others):
     weight = np.ones(y.shape[1])
     for loss in (LogLoss(1), SquaredError(1)):
         assert loss.start(y, NO_WEIGHT) == loss.start(y, weight)
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("dtype", [np.uint8, np.float64])
+def test_the_weights_of_each_class_have_the_bits_of_their_sum(dtype):
+    random = np.random.default_rng(0)
+    codes = random.integers(0, 4, 70_000).astype(dtype)  # more than are added up at a time
+    weight = random.exponential(size=70_000) * 10.0 ** random.integers(-9, 9, 70_000)
+    for weights in (weight, NO_WEIGHT):
+        expected = [exact_sum((codes == class_) * 1.0, weights) for class_ in range(5)]
+        assert_array_equal(class_sums(codes, weights, 5), expected)
+        assert_array_equal(class_sums(codes[::-1], weights[::-1], 5), expected)
 
 
 @pytest.mark.interpreted

@@ -258,15 +258,13 @@ def make_training(
     is_seen = loss.block is None or loss.row_derivatives is not None  # by a user's function
     # that and leaves which are quantiles of residuals read float64
     is_short = rows.y.dtype == np.float32 and rows.y.ndim == 1
-    is_short = is_short and len(loss.renewal) == 0 and not is_seen
+    is_short = (is_short and len(loss.renewal) == 0) or rows.y.dtype == np.uint8
     if isinstance(rows.y, RemoteColumn):
-        y = rows.y if is_short else rows.targets
+        y = rows.y if is_short and not is_seen else rows.targets
     elif is_seen:
         y = np.array(rows.targets)  # a copy
-    elif is_short or rows.y.dtype == np.uint8:
-        y = rows.y[np.newaxis]
     else:
-        y = rows.targets
+        y = rows.y[np.newaxis] if is_short else rows.targets
     dropout = None
     if parameters.booster == "dart":
         dropout = Dropout(
@@ -322,6 +320,7 @@ def trained_model_of(task: FitTask, model: Model) -> TrainedModel:
     rows, targets, loss, continued = task.rows, task.targets, task.loss, task.continued
     shift = np.zeros(loss.n_outputs)
     if targets.reads_scores:
+        rows = rows.with_arrays()
         raw_score = rows.starting_scores(model.base_score)
         add_scores(model, rows.X, (0, model.n_trees), raw_score, task.parameters.n_jobs)
         targets, shift = targets.finish(loss, raw_score, rows.y, rows.weight)

@@ -45,7 +45,7 @@ from sklboost.estimators.parameters.rules import (
     names_of,
     value_of,
 )
-from sklboost.estimators.predict.fitted_model import FittedModel
+from sklboost.estimators.predict.fitted_model import FittedModel, is_of_package
 from sklboost.objectives.custom import StoredLoss
 from sklboost.objectives.loss import Loss, lacking
 from sklboost.objectives.registry import TASK_WORDS, make_loss
@@ -381,7 +381,7 @@ def _check_cluster_parameters(parameters: Parameters, kind: type[Targets]) -> No
 def _takes_columns(loss: Loss) -> bool:
     """Whether a loss takes targets and weights on a cluster: methods of users' get arrays."""
     methods = (loss.start, loss.unit, loss.check_targets, loss.needs)
-    return all(method.__module__.startswith("sklboost.") for method in methods)
+    return all(map(is_of_package, methods))
 
 
 def _refusal(what: str, remedy: str) -> ValueError:

@@ -108,11 +108,13 @@ def cluster_columns(
     if not kind.stays or not all(is_column):
         return y, sample_weight
     X, read = source.partitions, partial(kind.read, name="y", caller=caller)
-    y = open_column(y, "y", X, read)
+    column = open_column(y, "y", X, read)
+    if column is None:
+        return y, sample_weight
     if sample_weight is not None:
         read = partial(read_weights, name="sample_weight")
         sample_weight = open_column(sample_weight, "sample_weight", X, read)
-    return y, sample_weight
+    return column, sample_weight
 
 
 def _column_of(parts: list[Any]) -> ColumnAdapter:

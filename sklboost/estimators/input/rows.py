@@ -373,8 +373,8 @@ class Rows(NamedTuple):
     # Empty: the model's own.
     margin: np.ndarray
     # int, shape (n_samples,) or (0,): of the rows in the user's `X`; in the validation data, -1 is
-    # its first row, -2 its second. Empty: 0, 1, 2, ...
-    numbers: np.ndarray = np.empty(0, dtype=np.intp)
+    # its first row, -2 its second. Empty: 0, 1, 2, ... A RemoteColumn, if `weight` is one.
+    numbers: Any = np.empty(0, dtype=np.intp)
     # shape (n_samples,) or (0,): labels of what is held out together, or not at all. Empty: each
     # row by itself.
     groups: np.ndarray = np.empty(0)
@@ -399,18 +399,23 @@ class Rows(NamedTuple):
     @property
     def n_given(self) -> int:
         """How many of the user's rows these are: a row and its copies, which follow it, are one."""
-        if len(self.numbers) == 0:
+        if len(self.numbers) == 0 or isinstance(self.numbers, RemoteColumn):
             return len(self.y)
         return 1 + int(np.count_nonzero(np.diff(self.numbers)))
 
     @property
-    def known_numbers(self) -> np.ndarray:
+    def known_numbers(self) -> Any:
         """The numbers of the rows, written out."""
         return self.numbers if len(self.numbers) else np.arange(len(self.y))
 
-    def take(self, chosen: np.ndarray) -> "Rows":
-        """Choose rows by a mask; these rows themselves, if it chooses all."""
-        return self if chosen.all() else self._at(chosen)
+    def take(self, chosen: Any) -> "Rows":
+        """Choose rows by a mask, or a column; these rows themselves, if it chooses all."""
+        if chosen.all():
+            return self
+        if not isinstance(chosen, RemoteColumn):
+            return self._at(chosen)
+        numbers = chosen.flatnonzero()
+        return self._at(numbers)._replace(numbers=numbers)  # nobody has chosen rows before
 
     def join(self, other: "Rows") -> "Rows":
         """Append other rows; the result has no groups."""
@@ -450,16 +455,18 @@ class Rows(NamedTuple):
 
     def with_arrays(self) -> "Rows":
         """Return the rows with targets and weights in this process."""
-        return self._replace(y=np.asarray(self.y), weight=np.asarray(self.weight))
+        here = (np.asarray(values) for values in (self.y, self.weight, self.numbers))
+        return self._replace(**dict(zip(("y", "weight", "numbers"), here, strict=True)))
 
     def words_for(self, row: int) -> str:
         """Name a row as the user knows it."""
         number = int(self.numbers[row]) if len(self.numbers) else row
         return f"row {number} of X" if number >= 0 else f"row {~number} of the validation data"
 
-    def _at(self, rows: np.ndarray) -> "Rows":
-        """Return the rows of a mask, or those at these places."""
-        X, *others = self._replace(numbers=self.known_numbers)
+    def _at(self, rows: Any) -> "Rows":
+        """Return the rows of a mask, or those at these places, which may be a column."""
+        numbers = self.numbers if isinstance(rows, RemoteColumn) else self.known_numbers
+        X, *others = self._replace(numbers=numbers)
         return Rows(X[rows], *(part[rows] if len(part) else part for part in others))
 
 
@@ -561,7 +568,8 @@ def encode_targets(rows: Rows, targets: "Targets", loss: Loss, name: str) -> Row
         arrays = row_arrays_of(rows.X)
         if arrays.are_on_disk:  # encode would make a copy in memory
             rows = rows._replace(y=arrays.copy(rows.y, rows.y.dtype))
-    y = targets.encode(rows.y, name)
+    y: Any = targets.encode(rows.y, name)
+    y = y.persist() if isinstance(y, RemoteColumn) else y
     loss.check_targets(y, name)
     return rows._replace(y=y)
 
@@ -571,7 +579,7 @@ def weigh_classes(rows: Rows, targets: "Targets") -> Rows:
     return rows._replace(weight=targets.weigh(rows.y, rows.weight))
 
 
-def _weights(sample_weight: Any, y: Any, name: str) -> tuple[Any, np.ndarray]:
+def _weights(sample_weight: Any, y: Any, name: str) -> tuple[Any, Any]:
     """Return the weights, empty for None, and which rows have a weight and a known target."""
     is_used = np.broadcast_to(np.True_, len(y))
     if y.ndim > 1 and y.dtype.kind == "f":
@@ -579,11 +587,10 @@ def _weights(sample_weight: Any, y: Any, name: str) -> tuple[Any, np.ndarray]:
     if sample_weight is None:
         return np.empty(0), is_used
     weight = row_weights(sample_weight, y, name)
-    if not isinstance(weight, np.ndarray):
-        if (weight > 0.0).all():
-            return weight, is_used
-        weight = np.asarray(weight)  # some rows are left out, which are known by numbers here
-    return weight, is_used & (weight > 0.0)
+    is_positive = weight > 0.0
+    if isinstance(weight, RemoteColumn):  # and y is one, of known targets
+        return weight, is_used if is_positive.all() else is_positive
+    return weight, is_used & is_positive
 
 
 def base_margins(base_margin: Any, X: Any, of: str) -> np.ndarray:

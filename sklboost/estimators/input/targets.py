@@ -21,14 +21,16 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from sklboost.data.frames.adapter import as_objects
+from sklboost.data.frames.numpy_arrays import ObjectColumn
 from sklboost.data.raw_values import row_blocks
+from sklboost.engine.structs import RemoteColumn
 from sklboost.estimators.input.rows import check_largest_weight, places, row_values
 from sklboost.estimators.input.user_warnings import warn_user
 from sklboost.estimators.parameters.boosters import ClassifierParameters, Parameters
 from sklboost.estimators.parameters.rules import is_default
 from sklboost.objectives.loss import Loss
 from sklboost.objectives.registry import find_distribution, make_loss
-from sklboost.objectives.start_values import weighted_mean
+from sklboost.objectives.start_values import class_shares, class_sums, weighted_mean
 
 if TYPE_CHECKING:
     from sklboost.estimators.parameters.kinds import DistributionParameters
@@ -304,6 +306,8 @@ class ClassTargets(Targets):
     do not depend on them.
     """
 
+    stays = True
+
     classes: np.ndarray  # the labels, sorted, shape (n_classes,)
     # float64, shape (n_classes,): what the weights of each class's rows are multiplied by
     multipliers: np.ndarray
@@ -322,8 +326,9 @@ class ClassTargets(Targets):
         if y.ndim == 2:
             return LabelTargets.learn(y, weight, parameters)
         classes = check_labels(y)
-        is_counted = isinstance(parameters.class_weight, str)
-        codes = label_numbers(y, classes) if is_counted else np.empty(0, np.uint8)
+        codes: Any = np.empty(0, np.uint8)
+        if isinstance(parameters.class_weight, str):  # they are counted
+            codes = _apply(label_numbers, y, labels=classes)
         multipliers = class_multipliers(
             parameters.class_weight,
             parameters.scale_pos_weight,  # type: ignore[arg-type]
@@ -363,11 +368,8 @@ class ClassTargets(Targets):
                 f"{name} has the labels {listed(labels[codes < 0])}, which y does not have: the "
                 f"classes are {listed(self.classes)}"
             )
-        numbers = label_numbers(y, labels)
         dtype = np.uint8 if len(self.classes) <= _LABELS_OF_A_BYTE else np.float64
-        if np.array_equal(codes, np.arange(len(codes))):
-            return numbers.astype(dtype, copy=False)
-        return codes.astype(dtype)[numbers]
+        return _apply(class_numbers, y, labels=labels, codes=codes.astype(dtype))
 
     def weigh(self, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
         """Return the weights times those of the classes; `weight` itself if these are all 1.
@@ -376,7 +378,7 @@ class ClassTargets(Targets):
         """
         if (self.multipliers == 1.0).all():
             return weight
-        factors = self.multipliers[y.astype(np.intp)]
+        factors = _apply(factors_of, y, multipliers=self.multipliers)
         product = factors * weight if len(weight) else factors
         check_largest_weight(product, "sample_weight times class weight")
         return product
@@ -385,7 +387,7 @@ class ClassTargets(Targets):
         """Return the weights without those of the classes."""
         if len(weight) == 0 or (self.multipliers == 1.0).all():
             return weight
-        unweighted: np.ndarray = weight / self.multipliers[y.astype(np.intp)]
+        unweighted: np.ndarray = weight / _apply(factors_of, y, multipliers=self.multipliers)
         return unweighted
 
     def of_more(self, y: np.ndarray, weight: np.ndarray, parameters: Any) -> Targets:
@@ -393,8 +395,7 @@ class ClassTargets(Targets):
         if parameters.class_weight != "balanced":
             return self
         factor = parameters.scale_pos_weight if len(self.classes) == 2 else 1.0
-        codes = y.astype(np.intp)
-        multipliers = class_multipliers("balanced", factor, self.classes, codes, weight)
+        multipliers = class_multipliers("balanced", factor, self.classes, y, weight)
         return replace(self, multipliers=multipliers)
 
     def decode(self, y: np.ndarray) -> np.ndarray:
@@ -519,20 +520,22 @@ def check_prior(base_score: Any) -> None:
 # --- labels
 
 
-def check_labels(y: np.ndarray) -> np.ndarray:
+def check_labels(y: Any) -> np.ndarray:
     """Return the labels in `y`, shape (n_samples,), sorted; ValueError for what are none."""
-    shown, labels = y, None
-    if len(y) > _MOST_SHOWN and y.dtype.kind != "O":
+    shown, labels, is_remote = y, None, isinstance(y, RemoteColumn)
+    if is_remote and y.dtype.kind == "O":
+        shown = as_objects([label for some in y.each(objects_of_types) for label in some])
+    elif is_remote or (len(y) > _MOST_SHOWN and y.dtype.kind != "O"):
         # scikit-learn looks at all rows; of each label a few tell it as much
         labels = distinct_labels(y)
-        shown = np.repeat(labels, 3) if 3 * len(labels) < len(y) else y
+        shown = np.repeat(labels, 3) if 3 * len(labels) < len(y) else np.asarray(y)
     try:
         check_classification_targets(shown)
     except ValueError as error:
         if y.dtype.kind == "f" and y.min() >= 0.0 and y.max() <= 1.0:
             raise ValueError(f"{error} Or {_PROBABILITIES}") from None
         if y.dtype.kind == "O":
-            types = ", ".join(sorted({type(label).__name__ for label in y}))
+            types = ", ".join(sorted({type(label).__name__ for label in shown}))
             raise ValueError(
                 f"{error} y holds Python objects of type {types}: labels are all text, or numbers "
                 "of a dtype of their own, as y.astype(int) has"
@@ -541,8 +544,10 @@ def check_labels(y: np.ndarray) -> np.ndarray:
     return distinct_labels(y) if labels is None else labels
 
 
-def distinct_labels(y: np.ndarray) -> np.ndarray:
+def distinct_labels(y: Any) -> np.ndarray:
     """Return the labels in `y`, sorted."""
+    if isinstance(y, RemoteColumn):
+        return distinct_labels(np.concatenate([np.empty(0, y.dtype), *y.each(distinct_labels)]))
     found = [y[:0]]
     for rows in row_blocks(len(y)):
         some = y[rows]
@@ -568,6 +573,31 @@ def label_numbers(y: np.ndarray, labels: np.ndarray) -> np.ndarray:
         else:
             numbers[rows] = np.searchsorted(labels, y[rows])
     return numbers
+
+
+def objects_of_types(y: np.ndarray) -> list[Any]:
+    """Return the first object of each type."""
+    return ObjectColumn(y).examples()
+
+
+def class_numbers(y: np.ndarray, labels: np.ndarray, codes: np.ndarray) -> np.ndarray:
+    """Return the code of each label, in the dtype of `codes`, which are those of sorted labels."""
+    numbers = label_numbers(y, labels)
+    if np.array_equal(codes, np.arange(len(codes))):
+        return numbers.astype(codes.dtype, copy=False)
+    return codes[numbers]
+
+
+def factors_of(codes: np.ndarray, multipliers: np.ndarray) -> np.ndarray:
+    """Return the multiplier of the class of each row."""
+    return multipliers[codes.astype(np.intp)]
+
+
+def _apply(function: Callable[..., np.ndarray], values: Any, **settings: Any) -> np.ndarray:
+    """Return ``function(values, **settings)``; of a column it is a column."""
+    if isinstance(values, RemoteColumn):
+        return values.apply(function, **settings)  # type: ignore[return-value]
+    return function(values, **settings)
 
 
 def places_among(classes: np.ndarray, labels: np.ndarray) -> np.ndarray:
@@ -645,7 +675,7 @@ def class_multipliers(
     if class_weight is None:
         multipliers = np.ones(n_classes)
     elif isinstance(class_weight, str):
-        totals = np.bincount(codes, weight if len(weight) else None, minlength=n_classes)
+        totals = class_sums(codes, weight, n_classes)
         multipliers = totals.sum() / (n_classes * totals)
     else:
         multipliers = _from_dict(class_weight, classes)
@@ -696,7 +726,7 @@ def calibrate_prior(
     returned if no shift moves the means.
     """
     n_free = max(loss.n_outputs - 1, 1)  # only differences count: that of the first class stays
-    shares = [weighted_mean((codes == k).astype(float), weight) for k in range(1, n_free + 1)]
+    shares = class_shares(codes, weight, n_free + 1)[1:]
     shift = start.copy()
     for _ in range(_MOST_STEPS):
         probabilities = loss.probabilities(raw_score + shift[:, np.newaxis])[:, 1:]

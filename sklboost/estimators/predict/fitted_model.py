@@ -111,6 +111,11 @@ def trained_model(state: Mapping[str, Any]) -> TrainedModel:
     return TrainedModel(**{**vars(trained), "model": model, "features": features})
 
 
+def is_of_package(function: Any) -> bool:
+    """Whether a function is of this package, not of a user or of Python."""
+    return (getattr(function, "__module__", None) or "").startswith("sklboost.")
+
+
 @dataclass(eq=False, repr=False, kw_only=True)
 class FittedModel(TrainedModel):
     """The model of an estimator, how rows become its features, and what its raw scores mean."""
@@ -238,8 +243,7 @@ class FittedModel(TrainedModel):
         into = self.targets.link(self.loss) if into is None else into
         n_samples = raw_score.shape[1]
         # a user's function is called once, with all rows
-        is_ours = getattr(into, "__module__", "").startswith("sklboost.")
-        if n_samples < 2 * _CHANGED_PER_THREAD or not is_ours:
+        if n_samples < 2 * _CHANGED_PER_THREAD or not is_of_package(into):
             return into(raw_score)
         of_one = into(raw_score[:, :1])
         n_threads = n_threads_for(self.n_jobs, n_samples, _CHANGED_PER_THREAD)

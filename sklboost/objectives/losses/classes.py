@@ -14,6 +14,7 @@ from sklboost.objectives.domains import SHARES, SOFTMAX, predictions_of, refuse_
 from sklboost.objectives.loss import Loss, RowLoss, by_rows, row_formula
 from sklboost.objectives.metric import losses_of_rows
 from sklboost.objectives.start_values import (
+    class_shares,
     find_constants,
     known_means,
     weighted_mean,
@@ -308,12 +309,9 @@ class Softmax(Loss):
 
     def start(self, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
         """Return the logarithms of the shares of the classes."""
-        codes = np.atleast_2d(y)[0]
-
-        def share(class_: int) -> float:
-            return weighted_mean(codes, weight, lambda some: (some == class_) * 1.0)
-
-        return np.log([share(class_) for class_ in range(self.n_outputs)])
+        codes = y[0] if y.ndim > 1 else y
+        logarithms: np.ndarray = np.log(class_shares(codes, weight, self.n_outputs))
+        return logarithms
 
     def value(self, y: np.ndarray, raw_score: np.ndarray, weight: np.ndarray) -> float:
         (losses,) = losses_of_rows(self.formula, self.parameters, y, raw_score)
@@ -349,9 +347,9 @@ class OneVsRest(RowLoss):
 
     def start(self, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
         """Return the log-odds of the shares of the classes."""
-        codes = np.atleast_2d(y)[0]
-        is_of_class = (codes == self.parameters[:, np.newaxis]).astype(np.float64)
-        return LogLoss(self.n_outputs).start(is_of_class, weight)
+        codes, of_one = y[0] if y.ndim > 1 else y, LogLoss(1)
+        starts = [of_one.start((codes == class_) * 1.0, weight) for class_ in self.parameters]
+        return np.concatenate(starts)
 
     @np.errstate(all="ignore")
     def predictions(self, raw_score: np.ndarray) -> np.ndarray:

@@ -49,10 +49,10 @@ def one_machine(n_samples: int, n_columns: int) -> Machines:
     return Machines(1, n_samples, 0, n_columns, first_rows, 0, np.zeros(1, dtype=np.int64))
 
 
-def row_numbers(machines: Machines, n_samples: int) -> np.ndarray:
-    """Return the numbers of this machine's rows among the rows of all; int64."""
-    numbers = machines.first_rows[:, np.newaxis] + np.arange(BLOCK_ROWS)
-    return numbers.ravel()[:n_samples]  # only the last block may be shorter
+def row_numbers(first_rows: np.ndarray, n_samples: int) -> np.ndarray:
+    """Return the numbers of the rows in some blocks, of `n_samples` rows in all; int64."""
+    numbers = (first_rows[:, np.newaxis] + np.arange(BLOCK_ROWS)).ravel()
+    return numbers[numbers < n_samples]
 
 
 @by_address("int64")
