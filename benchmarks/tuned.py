@@ -81,10 +81,6 @@ SILENT = {
     "catboost": {"allow_writing_files": False, "logging_level": "Silent"},
     OURS: {"verbose": 0},
 }
-TUNED = {
-    # its bootstrap with weights, to which bagging_temperature belongs
-    "catboost": {"bootstrap_type": "Bayesian"},
-}
 
 
 class Model(NamedTuple):
@@ -193,14 +189,14 @@ def search(library, dataset, seed, n_trials=N_TRIALS, most_rounds=MOST_ROUNDS):
         X = bin_features(X, n_jobs=1, verbose=0)
     splitter = KFold if dataset.task == "regression" else StratifiedKFold
     folds = list(splitter(N_FOLDS, shuffle=True, random_state=seed).split(np.zeros(len(y)), y))
-    space = _space_of(library, dataset)
+    fixed, space = _fixed(library, dataset.task), _space_of(library, dataset)
 
     def judge(trial):
-        changes = {name: _draw(trial, name, values) for name, values in space.items()}
+        changes = fixed | {name: _draw(trial, name, values) for name, values in space.items()}
         changes |= {"n_estimators": most_rounds, "early_stopping_rounds": PATIENCE}
         losses, rounds = [], []
         for step, (train, held_out) in enumerate(folds):
-            fitted = _make(library, dataset, seed, **TUNED.get(library, {}), **changes)
+            fitted = _make(library, dataset, seed, **changes)
             X_held_out, y_held_out = _rows(X, held_out), y[held_out]
             fitted.fit(_rows(X, train), y[train], eval_set=[(X_held_out, y_held_out)])
             # all three predict with the rounds up to the best one
@@ -219,7 +215,7 @@ def search(library, dataset, seed, n_trials=N_TRIALS, most_rounds=MOST_ROUNDS):
     study.optimize(judge, n_trials=n_trials)
     best = study.best_trial
     n_rounds = math.ceil(best.user_attrs["rounds"] * N_FOLDS / (N_FOLDS - 1))
-    parameters = {**TUNED.get(library, {}), **best.params, "n_estimators": n_rounds}
+    parameters = {**fixed, **best.params, "n_estimators": n_rounds}
     pruned = study.get_trials(deepcopy=False, states=[optuna.trial.TrialState.PRUNED])
     return parameters, {"validation_loss": best.value, "n_pruned": len(pruned)}
 
@@ -227,6 +223,15 @@ def search(library, dataset, seed, n_trials=N_TRIALS, most_rounds=MOST_ROUNDS):
 def _space_of(library, dataset):
     left_out = WITHOUT_CATEGORIES if _categories_of(dataset) else WITH_CATEGORIES
     return {name: values for name, values in SPACES[library].items() if name not in left_out}
+
+
+def _fixed(library, task):
+    """Return what all trials of a library have in common with the fit after them."""
+    if library != "catboost":
+        return {}
+    fixed = {"bootstrap_type": "Bayesian"}  # bagging_temperature belongs to it
+    # Its default, but only of 200 rounds or more: the last fit, of fewer, would be worse.
+    return fixed | ({"leaf_estimation_iterations": 10} if task == "binary" else {})
 
 
 def _draw(trial, name, values):
@@ -257,7 +262,7 @@ def _best_round(library, fitted):
     """Return the number of rounds with which the loss on the held-out rows was least."""
     if library == "lightgbm":
         return fitted.best_iteration_  # counted from 1, by the others from 0
-    return (fitted.best_iteration_) + 1
+    return fitted.best_iteration_ + 1
 
 
 # --- the table ------------------------------------------------------------------------------------
@@ -265,43 +270,33 @@ def _best_round(library, fitted):
 
 def write_table(records):
     """Return the lines of the page `tuned.md`."""
-    facts = {record["dataset"]: record for record in records}
-    loss, seconds = (
-        {
-            key: runner.by_seed(own, figure)
-            for key, own in runner.grouped(records, "dataset", "model").items()
-        }
-        for figure in ("test_loss", "cpu_seconds")
-    )
-    others = [model for model in MODELS if model != PRESET]
-    n_splits = len({record["seed"] for record in records})
-
-    def means(of, name, form):
-        found = (of.get((name, model)) for model in MODELS)
-        return [format(np.mean(list(own.values())), form) if own else "" for own in found]
-
+    loss, seconds = _means(records, "test_loss"), _means(records, "cpu_seconds")
+    of_loss, of_seconds = _of_preset(loss), _of_preset(seconds)
+    others = list(of_loss)
+    ratios = [["preset's loss / that of", *others]]
     losses, spent = ([["data set", *head, *MODELS]] for head in (["train x features"], []))
-    for name, fact in facts.items():
+    n_splits = {}
+    for name, own in runner.grouped(records, "dataset").items():
+        name, fact = name[0], own[0]
+        n_splits[name] = len({record["seed"] for record in own})
         size = f"{fact['n_train']:,} x {fact['n_features']}"
-        losses.append([name, size, *means(loss, name, ".5g")])
-        spent.append([name, *means(seconds, name, ".1f")])
-    of_loss, of_seconds = (_ratios(of, facts, others) for of in (loss, seconds))
-    title = "preset's loss / that of"
-    ratios = [[title, *others]]
-    for name in facts:
-        ratios.append([name, *runner.cells(*(of_loss[m].get(name, np.nan) for m in others))])
-    ratios.append(["geometric mean", *runner.cells(*(_middle(of_loss[m]) for m in others))])
-    times = ["seconds / preset's", *(f"{1.0 / _middle(of_seconds[m]):.1f}" for m in others)]
+        losses.append([name, size, *runner.cells(*loss[name].values(), form=".5g")])
+        spent.append([name, *runner.cells(*seconds[name].values(), form=".1f")])
+        ratios.append([name, *runner.cells(*(of_loss[model][name] for model in others))])
+    ratios.append(["geometric mean", *runner.cells(*map(_middle, of_loss.values()))])
+    of_times = (1.0 / _middle(own) for own in of_seconds.values())
+    ratios.append(["its seconds / preset's", *runner.cells(*of_times, form=".1f")])
     spaces = [["library", "parameter", "values"]]
     for library, space in SPACES.items():
         spaces += [[library, f"`{name}`", _text(values)] for name, values in space.items()]
-    last = records[-1]
     return [
         "# The preset beside tuned models\n",
-        _standing(of_loss, of_seconds) + "\n",
-        *runner.markdown([*ratios, times]),
-        f"\nBelow 1 the preset is better; geometric means over the data sets. {n_splits} split(s) "
-        "of each data set, so that differences of one or two per cent may be chance.\n",
+        *_standing(of_loss, of_seconds),
+        "",
+        *runner.markdown(ratios),
+        f"\nBelow 1 the preset is better. {_text_of_splits(n_splits)} of each data set, so "
+        "differences of one or two per cent may be chance. `lightgbm` and `catboost` are at their "
+        "defaults. Seconds: geometric means over the data sets.\n",
         "## Loss\n",
         "Root mean squared error for regression, mean log loss otherwise, on at most "
         f"{MOST_TEST_ROWS:,} test rows. So few training rows because the search of CatBoost takes "
@@ -319,44 +314,68 @@ def write_table(records):
         "(`bin_features`). bank_marketing and weather_aus have categories, which each library "
         "takes in its own way; those of the other data sets are ordinal codes.\n",
         *runner.markdown(spaces, 3),
-        "\nLightGBM's are those of Optuna's example and the learning rate; CatBoost's those of its "
-        'page on tuning, with `bootstrap_type="Bayesian"`, without steps below 0.03 and trees '
+        "\nLightGBM's are those of Optuna's example, and the learning rate; CatBoost's those of "
+        'its page on tuning, with `bootstrap_type="Bayesian"`, without steps below 0.03 and trees '
         "deeper than 8, for the time they take; ours XGBoost's usual ones and those that the "
         "preset compares. `grow_policy` is left out where there are categories, and "
         "`max_ctr_complexity` where there are none.",
-        f"\n{runner.origin([*records[:-1], last], 'tuned')}",
+        f"\n{runner.origin(records, 'tuned')}",
     ]
 
 
-def _ratios(of, names, others):
-    """Return {model: {data set: the preset's figure over the model's}}, of means over splits."""
-    return {
-        model: {
-            name: runner.paired_ratio(of[name, PRESET], of[name, model])[0]
-            for name in names
-            if (name, PRESET) in of and (name, model) in of
+def _means(records, figure):
+    """Return {data set: {model: mean over the splits that all its models have}}; NaN: none."""
+    means = {}
+    for (name,), own in runner.grouped(records, "dataset").items():
+        by_model = {
+            model: runner.by_seed(of_model, figure)
+            for (model,), of_model in runner.grouped(own, "model").items()
         }
-        for model in others
+        shared = set.intersection(*map(set, by_model.values()))
+        means[name] = {
+            model: float(np.mean([by_model[model][seed] for seed in shared]))
+            if shared and model in by_model
+            else np.nan
+            for model in MODELS
+        }
+    return means
+
+
+def _of_preset(means):
+    """Return {model: {data set: the preset's figure over the model's}}."""
+    return {
+        model: {name: own[PRESET] / own[model] for name, own in means.items()}
+        for model in MODELS
+        if model != PRESET
     }
 
 
 def _middle(ratios):
-    """Return the geometric mean."""
-    return float(np.exp(np.mean(np.log(list(ratios.values()))))) if ratios else np.nan
+    """Return the geometric mean of those that were measured; NaN: none."""
+    measured = [math.log(ratio) for ratio in ratios.values() if not np.isnan(ratio)]
+    return math.exp(np.mean(measured)) if measured else np.nan
 
 
 def _standing(of_loss, of_seconds):
     """Say where the preset stands beside each tuned model."""
-    parts = []
-    for model in (name for name in of_loss if MODELS[name].is_tuned and of_loss[name]):
-        ratios = list(of_loss[model].values())
+    yield 'The loss of `preset="auto"` on test rows, beside 50 trials of each library:\n'
+    for model in (name for name in of_loss if MODELS[name].is_tuned):
+        ratios = [ratio for ratio in of_loss[model].values() if not np.isnan(ratio)]
+        if not ratios:
+            continue
         n_better = sum(ratio < 1.0 for ratio in ratios)
-        parts.append(
-            f"{_middle(of_loss[model]):.3f} times that of `{model}` (between {min(ratios):.3f} and "
-            f"{max(ratios):.3f}; better on {n_better} of {len(ratios)}), for 1/"
+        yield (
+            f"- {_middle(of_loss[model]):.3f} times that of `{model}`, {min(ratios):.3f} to "
+            f"{max(ratios):.3f}, lower on {n_better} of {len(ratios)} data sets, for 1/"
             f"{1.0 / _middle(of_seconds[model]):.0f} of the processor seconds"
         )
-    return f'The loss of `preset="auto"` on test rows is {"; ".join(parts)}.'
+
+
+def _text_of_splits(n_splits):
+    least, most = min(n_splits.values()), max(n_splits.values())
+    if least < most:
+        return f"{least} to {most} splits"
+    return "One split" if most == 1 else f"{most} splits"
 
 
 def _text(values):
