@@ -44,7 +44,7 @@ def test_the_table_compares_with_the_preset_on_shared_splits_and_the_latest_reco
     figures = [("a", 0, "preset", 99.0)]  # measured again below
     figures += [("a", 0, model, 2.0) for model in tuned.MODELS]
     figures += [("b", 0, model, 2.0) for model in tuned.MODELS]
-    figures += [("a", 0, "preset", 1.0), ("b", 0, "preset", 5.0)]
+    figures += [("a", 0, "preset", 1.0), ("b", 0, "preset", 5.0), ("b", 0, "catboost", 1.0)]
     figures += [("b", 1, "preset", 77.0), ("b", 1, "catboost", 1.0)]  # a split that is not finished
     records = [
         {**fact, "dataset": name, "seed": seed, "model": model, "test_loss": loss}
@@ -54,8 +54,9 @@ def test_the_table_compares_with_the_preset_on_shared_splits_and_the_latest_reco
     text = "\n".join(tuned.write_table(records))
     assert "- 1.118 times that of `lightgbm-tuned`, 0.500 to 2.500, lower on 1 of 2 data" in text
     assert "for 1/100 of the processor seconds" in text
-    assert "| a | 0.5000 | 0.5000 | 0.5000 | 0.5000 | 0.5000 |" in text
-    assert "| geometric mean | 1.1180 | 1.1180 | 1.1180 | 1.1180 | 1.1180 |" in text
-    assert "| its seconds / preset's | 0.5 | 0.5 | 20.0 | 10.0 | 100.0 |" in text
+    assert "| a | 0.5000 | 0.5000 | 0.5000 | 0.5000 | 0.5000 | 0.5000 |" in text
+    assert "| b | 2.5000 | 5.0000 | 2.5000 | 2.5000 | 2.5000 | 5.0000 |" in text
+    assert "| geometric mean | 1.1180 | 1.5811 | 1.1180 | 1.1180 | 1.1180 | 1.5811 |" in text
+    assert "| its seconds / preset's | 0.5 | 0.5 | 20.0 | 10.0 | 100.0 |  |" in text
     untuned = [record for record in records if "tuned" not in record["model"]]
-    assert "| a | 0.5000 | 0.5000 |  |  |  |" in tuned.write_table(untuned)
+    assert "| a | 0.5000 | 0.5000 |  |  |  | 0.5000 |" in tuned.write_table(untuned)
