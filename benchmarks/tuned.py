@@ -324,7 +324,9 @@ def write_table(records):
         'take, with `bootstrap_type="Bayesian"`, which `bagging_temperature` belongs to, and '
         "`border_count=128`. Ours are XGBoost's usual ones and those that the preset compares; "
         "`grow_policy` is left out where there are categories, and `max_ctr_complexity` where "
-        "there are none.",
+        "there are none.\n",
+        "Searches that ended at a bound of a whole number, so that a wider space may be better: "
+        f"{_at_bounds(records)}.",
         f"\n{runner.origin(records, 'tuned')}",
     ]
 
@@ -384,6 +386,19 @@ def _standing(of_loss, of_seconds):
             f"{max(ratios):.3f}, lower on {n_better} of {len(ratios)} data sets, for 1/"
             f"{1.0 / _middle(of_seconds[model]):.0f} of the processor seconds"
         )
+
+
+def _at_bounds(records):
+    """List the parameters, whole numbers, that a search would perhaps have chosen beyond."""
+    ends = {}
+    for record in records:
+        library, is_tuned, _ = MODELS[record["model"]]
+        for name, values in SPACES[library].items() if is_tuned else ():
+            value = record["parameters"].get(name)
+            if isinstance(values[0], int) and value in values[:2] and isinstance(values, tuple):
+                ends[record["model"], record["dataset"], f"`{name}={value}`"] = None
+    found = [f"{end} of {model} on {name}" for model, name, end in ends]
+    return "; ".join(found) if found else "none"
 
 
 def _text_of_splits(n_splits):

@@ -48,7 +48,7 @@ def test_the_table_compares_with_the_preset_on_shared_splits_and_the_latest_reco
     figures += [("b", 1, "preset", 77.0), ("b", 1, "catboost", 1.0)]  # a split that is not finished
     records = [
         {**fact, "dataset": name, "seed": seed, "model": model, "test_loss": loss}
-        | {"cpu_seconds": spent[model]}
+        | {"cpu_seconds": spent[model], "parameters": {"max_depth": 3, "depth": 5}}
         for name, seed, model, loss in figures
     ]
     text = "\n".join(tuned.write_table(records))
@@ -58,5 +58,6 @@ def test_the_table_compares_with_the_preset_on_shared_splits_and_the_latest_reco
     assert "| b | 2.5000 | 5.0000 | 2.5000 | 2.5000 | 2.5000 | 5.0000 |" in text
     assert "| geometric mean | 1.1180 | 1.5811 | 1.1180 | 1.1180 | 1.1180 | 1.5811 |" in text
     assert "| its seconds / preset's | 0.5 | 0.5 | 20.0 | 10.0 | 100.0 |  |" in text
+    assert "better: `max_depth=3` of ours-tuned on a; `max_depth=3` of ours-tuned on b." in text
     untuned = [record for record in records if "tuned" not in record["model"]]
     assert "| a | 0.5000 | 0.5000 |  |  |  | 0.5000 |" in tuned.write_table(untuned)
