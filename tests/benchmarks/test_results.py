@@ -105,3 +105,13 @@ def test_the_page_of_intervals_shows_what_was_measured():
     assert len(shown) > 10
     for row in shown:
         assert row.items() <= measured[row["data set"], row["method"]].items()
+
+
+def test_the_page_of_the_preset_shows_how_it_stood_beside_tuned_models():
+    text = (ROOT / "docs" / "how_to" / "choose_parameters.md").read_text("utf-8")
+    section = text.split("## Beside tuned models\n")[1].split("\n## ")[0]
+    shown = [line for line in section.splitlines() if line.startswith("|")]
+    measured = (RESULTS / "tuned.md").read_text("utf-8").splitlines()
+    start = measured.index(shown[0])
+    assert measured[start : start + len(shown)] == shown  # the whole table
+    assert measured[start + len(shown)] == ""
