@@ -45,8 +45,8 @@ class Display(ABC):
     figure_: Any
 
     def __init_subclass__(cls) -> None:
-        if cls.__doc__ is None:  # as it is with python -OO
-            return
+        if cls.__doc__ is None or not cls.__module__.startswith("sklboost."):
+            return  # as it is with python -OO, or a user's own
         text = inspect.cleandoc(cls.__doc__) + "\n"
         known = {"ax": entry("ax", "matplotlib.axes.Axes, optional", "None: a new figure.")}
         known |= entries_of(divided(text)[1])

@@ -75,3 +75,20 @@ def test_a_misspelt_option_is_refused(regressor):
     for function in (plot_derivation, plot_learning_curve, plot_tree):
         with pytest.raises(TypeError, match="unexpected keyword argument 'max_dept'"):
             function(regressor, max_dept=3)
+
+
+def test_docstrings_of_a_users_display_stay_as_they_are():
+    class Mine(CalibrationDisplay):
+        """Mine.
+
+        Examples
+        --------
+        None.
+        """
+
+        @classmethod
+        def from_nothing(cls, ax=None):
+            """Draw nothing."""
+
+    assert Mine.from_nothing.__doc__ == "Draw nothing."
+    assert "plot_mine" not in Mine.__doc__

@@ -196,7 +196,7 @@ def bin_features(
         An additional value that counts as missing, as the estimators' parameter, which must be the
         same at ``fit``.
     verbose : int, default=1
-        1: show the progress if binning takes more than two seconds, as with a large memory map: a
+        1: show the progress if binning takes more than two seconds, as it does of large files: a
         bar if tqdm is installed, else lines of text. 0: silent.
     path : str or path, optional
         A folder, empty or not there yet, in which the bins are kept instead of memory, by rows and
