@@ -307,6 +307,16 @@ def test_a_race_ends_when_the_gains_cannot_reach_the_best(exponent, offset, n_ro
     assert race.is_lost == (n_rounds < 1000) == (losses.min() > 0.18)
 
 
+@pytest.mark.parametrize(("n_classes", "are_compared"), [(3, True), (2, False)])
+def test_small_trees_are_compared_for_three_classes_or_more(n_classes, are_compared):
+    X, y = load_iris(return_X_y=True)
+    rows = y >= 3 - n_classes  # the last two overlap
+    model = XGBClassifierLite(**QUICK, extra_trees=False, min_child_weight=1.0)
+    chosen = model.fit(X[rows], y[rows]).chosen_params_
+    text = f"{chosen['max_depth']} is chosen, {chosen.reasons['max_depth']}"
+    assert bool(re.search(r"^2 is|with 2\b|, 2\)", text)) == are_compared
+
+
 def test_a_trial_that_cannot_win_ends_early_where_one_part_judges():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(1000, 4))

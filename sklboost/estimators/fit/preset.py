@@ -166,9 +166,11 @@ def plan_for(task: FitTask) -> Plan:
     if unit != 1.0:
         covers = [unit * cover for cover in covers]
         start["reg_lambda"] = Choice(unit, "the mean weight of a row")
+    # with a tree for each class, small ones may be enough
+    depths = (6, 4, 8, 2) if task.targets.task == "multiclass" else (6, 4, 8)
     stages = [
         Stage("extra_trees", (False, True), "random thresholds may follow the noise less"),
-        Stage("max_depth", (6, 4, 8), "a tree of depth d can join d features", _LEAVES),
+        Stage("max_depth", depths, "a tree of depth d can join d features", _LEAVES),
         Stage("min_child_weight", covers, "leaves of little cover may follow single rows"),
         Stage("colsample_bylevel", (0.9, 0.4), "fewer features may make trees more different"),
     ]
@@ -600,7 +602,7 @@ def _comparison(stage: Stage, outcomes: Mapping[Any, Outcome], best: Any) -> str
         return f"{won.metric} {won.value:.5g} with any of {tuple(outcomes)}"
     others = ", ".join(
         f"{outcome.value:.5g} with {value}"
-        if outcome.loss < np.inf
+        if outcome.loss < np.inf or not np.isfinite(outcome.value)
         else f"behind after {_how_much(outcome, won)} with {value}"
         for value, outcome in outcomes.items()
         if value != best
