@@ -6,7 +6,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import IO, Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -140,13 +140,37 @@ def read_only(array: np.ndarray) -> np.ndarray:
     return view
 
 
-if TYPE_CHECKING:
-    from sklboost.data.parquet_files import BatchedTable
-    from sklboost.data.sparse_table import SparseTable
-    from sklboost.data.table import Table
+class BlockTable(Protocol):
+    """A table of float values that is read block by block, such as a Table or a SparseTable."""
 
-# An array, or a table of floats that is read block by block.
-Values: TypeAlias = "np.ndarray | Table | SparseTable | BatchedTable"
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of rows and of features."""
+
+    @property
+    def size(self) -> int:
+        """Number of values that are stored."""
+
+    @property
+    def dtype(self) -> np.dtype:
+        """float32 or float64."""
+
+    @property
+    def n_categories(self) -> np.ndarray:
+        """Number of categories of each feature, int64, shape (n_features,); 0 for numbers."""
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, rows: np.ndarray, /) -> "BlockTable": ...
+
+    def column_blocks(self, feature: int) -> Iterator[np.ndarray]:
+        """Yield the values of one feature, shape (n_rows,), some rows after others."""
+
+    def blocks(self) -> Iterator[tuple[slice, np.ndarray]]:
+        """Yield ranges of rows and their values, which the next block may overwrite."""
+
+
+Values = np.ndarray | BlockTable
 
 
 def value_blocks(
