@@ -50,6 +50,10 @@ from pathlib import Path
 import numpy as np
 from sklboost import BinnedMatrix, XGBClassifierLite, XGBRegressorLite, bin_features
 
+LIBC = ctypes.CDLL(None)
+# every block of 64 kB goes back to the system when it is freed, however the heap lies
+LIBC.mallopt(-3, 2**16)  # M_MMAP_THRESHOLD
+
 def make(n_rows):
     random = np.random.default_rng(0)
     X = random.normal(size=(n_rows, 4)).astype(np.float32)
@@ -75,10 +79,10 @@ def fit(B, y, labels, weight):
 few, many = make(230_000), make(2_500_000)
 bin_and_fit(*few)
 gc.collect()
-ctypes.CDLL(None).malloc_trim(0)
+LIBC.malloc_trim(0)
 # private memory that can be written, as limits count it: what files are mapped to is not
 used = int(re.search(r"VmData:\\s+(\\d+)", Path("/proc/self/status").read_text())[1]) * 1024
-free = 32 * 2**20  # a row has 28 bytes in memory, besides its bins: 70 MB
+free = 48 * 2**20  # besides bins, a fit in memory has 28 bytes a row (70 MB), this one 8 (weights)
 resource.setrlimit(resource.RLIMIT_DATA, (used + free, resource.RLIM_INFINITY))
 B, models = bin_and_fit(*many)
 in_memory = BinnedMatrix(B.bins, B.binning)  # all else that a fit has of a row is in memory
