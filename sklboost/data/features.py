@@ -77,6 +77,14 @@ class RemoteFeatures(ABC):
         """Return all values as an array here: floats, codes of categories; NaN where missing."""
 
     @abstractmethod
+    def with_cuts(self, weight: np.ndarray, max_bin: int, n_jobs: int | None) -> "RemoteFeatures":
+        """Return the rows with the cut points of these, which rows chosen among them keep."""
+
+    @abstractmethod
+    def here(self) -> np.ndarray | Table:
+        """Return these features in this process: a table, if there are categories."""
+
+    @abstractmethod
     def join(self, values: np.ndarray) -> "RemoteFeatures":
         """Return the rows and behind them others, given as :meth:`gather` returns them."""
 

@@ -22,6 +22,7 @@ from sklboost.data.cuts import (
 )
 from sklboost.data.features import RemoteFeatures
 from sklboost.data.row_hashes import hash_totals
+from sklboost.data.table import Column, Table
 from sklboost.distributed.columns import ClusterColumn
 from sklboost.distributed.partitions import (
     Encoded,
@@ -44,7 +45,8 @@ class ClusterFeatures(RemoteFeatures):
 
     `encoder` makes features of the values. `local_rows` has the chosen rows of each partition, by
     their numbers in it, not decreasing: an array, its Future, or ``slice(None)``, all. `bounds`,
-    int64, are the chosen rows before each partition, and the number of all.
+    int64, are the chosen rows before each partition, and the number of all. `found` is what
+    :func:`_find_cuts` returns, of these rows or of more; None: nothing has been found yet.
     """
 
     def __init__(
@@ -53,7 +55,9 @@ class ClusterFeatures(RemoteFeatures):
         encoder: Encoder,
         local_rows: Sequence[Any] = (),
         bounds: np.ndarray | None = None,
+        found: tuple[BinCuts, np.ndarray, np.ndarray] | None = None,
     ):
+        self.found = found
         self.partitions = partitions
         self.encoder = encoder
         self.local_rows = local_rows or [slice(None)] * len(partitions.futures)
@@ -85,7 +89,7 @@ class ClusterFeatures(RemoteFeatures):
             of_each = zip(self.partitions.divide(rows, bounds), self.bounds, strict=False)
             places = [(part - first).astype(np.int32) for part, first in of_each]
         local_rows = [*map(self._chosen, self.local_rows, places)]
-        return ClusterFeatures(self.partitions, self.encoder, local_rows, bounds)
+        return ClusterFeatures(self.partitions, self.encoder, local_rows, bounds, self.found)
 
     def _chosen(self, rows: Any, places: Any) -> Any:
         """Return the rows at some places among chosen ones of a partition."""
@@ -116,6 +120,17 @@ class ClusterFeatures(RemoteFeatures):
         """Return all values as an array here: floats, codes of categories; NaN where missing."""
         return np.concatenate(self.results(values_of))
 
+    def with_cuts(self, weight: Any, max_bin: int, n_jobs: int | None) -> "ClusterFeatures":
+        """Return the rows with the cut points of these, which rows chosen among them keep."""
+        found = _find_cuts(self, weight, max_bin, n_jobs)
+        return ClusterFeatures(self.partitions, self.encoder, self.local_rows, self.bounds, found)
+
+    def here(self) -> np.ndarray | Table:
+        """Return these features in this process: a table, if there are categories."""
+        values, n_categories = self.gather(), self.encoder.n_categories
+        columns = map(Column, values.T)
+        return Table([*columns], n_categories) if n_categories.any() else values
+
     def join(self, values: np.ndarray) -> "ClusterFeatures":
         """Return the rows and behind them others, given as :meth:`gather` returns them."""
         partitions = self.partitions.join(Encoded(values), len(values))
@@ -141,7 +156,8 @@ class ClusterBins:
 
     def __init__(self, X: ClusterFeatures, weight: Any, max_bin: int, n_jobs: int | None = None):
         self._X = X
-        self.cuts, self.has_missing, self.is_constant = _find_cuts(X, weight, max_bin, n_jobs)
+        found = X.found or _find_cuts(X, weight, max_bin, n_jobs)
+        self.cuts, self.has_missing, self.is_constant = found
         n_cells = np.diff(self.cuts.starts) + 1 + self.has_missing
         self.dtype = np.dtype(np.uint8 if n_cells.max() <= 256 else np.uint16)
         self.n_samples = len(X)

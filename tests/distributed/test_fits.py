@@ -19,6 +19,7 @@ from sklboost import (
     XGBSurvivalLite,
 )
 from sklboost.distributed.worker_group import WorkerGroup
+from sklboost.estimators.fit import preset
 from tests.distributed.machines import assert_same_model
 
 N_ROWS = 13_000  # four blocks, the last one shorter
@@ -110,6 +111,33 @@ def test_early_stopping_on_rows_that_are_held_out(cluster):
     one, other = model.fit(X, Y), clone(model).fit(chunked(X), Y)
     assert_same_fit(one, other, X)
     assert one.best_iteration_ == other.best_iteration_ < 199
+
+
+def test_a_preset_chooses_what_it_does_on_one_machine(cluster, monkeypatch):
+    monkeypatch.setattr(preset, "_MOST_COMPARED", 4_000)  # then rounds are counted on all rows
+    monkeypatch.setattr(preset, "_MOST_ROUNDS", 20)
+    monkeypatch.setattr(preset, "FEWEST_CATEGORIES", 41)  # statistics are not tried
+    settings = dict(preset="auto", early_stopping_rounds=2, refit=True, min_child_weight=4.0)
+    X, y = make_frame()
+    weight = np.random.default_rng(0).random(N_ROWS)
+    one = XGBRegressorLite(**settings).fit(X, y, sample_weight=weight)
+    frame = dd.from_pandas(X, npartitions=5, sort=False)
+    other = XGBRegressorLite(**settings)
+    other.fit(frame, chunked(y.to_numpy()), sample_weight=chunked(weight))
+    assert other.chosen_params_ == one.chosen_params_
+    assert other.chosen_params_.reasons == one.chosen_params_.reasons
+    assert_same_fit(one, other, X)
+
+
+def test_a_preset_tries_what_goes_with_a_cluster(cluster, monkeypatch):
+    monkeypatch.setattr(preset, "_MOST_ROUNDS", 5)
+    categories = np.arange(N_ROWS) % 60 * 1.0
+    both = np.column_stack([X, categories])
+    for rows, features in ((both, [5]), (X, [])):  # statistics; symmetric trees
+        model = XGBRegressorLite(preset="auto", categorical_features=features)
+        model.fit(chunked(rows), chunked(Y))
+        assert "max_depth" in model.chosen_params_
+        assert not model.chosen_params_.keys() & {"grow_policy", "max_ctr_complexity"}
 
 
 def test_models_are_continued(cluster):
@@ -267,7 +295,6 @@ REFUSED = {
     "linear_tree=True": XGBRegressorLite(linear_tree=True),
     "NotOfRows": XGBRegressorLite(objective=NotOfRows()),
     "NotOfRows'": XGBClassifierLite(objective=NotOfRows()),
-    "preset='auto'": XGBRegressorLite(preset="auto"),
     "rank:ndcg": XGBRankerLite(),
     "rank:yeti": XGBRankerLite(objective="yetirank"),
     "survival:cox": XGBSurvivalLite(),

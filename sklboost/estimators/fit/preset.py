@@ -17,7 +17,7 @@ from sklboost.boosting.category_statistics import FEWEST_CATEGORIES
 from sklboost.boosting.training import Training
 from sklboost.data.binned_matrix import BinnedMatrix
 from sklboost.data.binning import VALUES_PER_THREAD
-from sklboost.data.features import row_arrays_of
+from sklboost.data.features import RemoteFeatures, row_arrays_of
 from sklboost.data.sparse_table import SparseTable
 from sklboost.engine.parallel import ThreadTeam, n_threads_for
 from sklboost.estimators.fit.fitting import (
@@ -65,6 +65,7 @@ def choose(task: FitTask) -> ChosenParams:
             "preset='auto' chooses parameters for a new model, and cannot continue "
             f"{task.continued_name}: set_params(**model.chosen_params_, preset=None) before"
         )
+    task = task._replace(rows=task.rows.with_arrays())  # hashes divide them, and means are taken
     plan, free = plan_for(task), task.free
     chosen = {name: choice for name, choice in plan.start.items() if name in free}
     if "categorical_features" in free and task.features.encodings is not None:
@@ -90,7 +91,8 @@ def choose(task: FitTask) -> ChosenParams:
                 )
             if trials.n_folds > 0:
                 comparison.compare(trials, stages)
-            if comparison.outcome is not None and compared is not trial:  # more rows, more rounds
+            # more rows, more rounds
+            if comparison.outcome is not None and len(compared.rows.y) < len(trial.rows.y):
                 trials = Trials(trial, team)
                 if trials.n_folds > 0:
                     comparison.count_rounds(trials)
@@ -179,8 +181,9 @@ def plan_for(task: FitTask) -> Plan:
         stages.append(Stage("grow_policy", policies, why, ("max_leaves",), depth=6))
     n_categories = [encoding.n_categories for encoding in task.features.encodings or ()]
     are_many = max(n_categories, default=0) >= FEWEST_CATEGORIES
-    are_on_disk = row_arrays_of(task.rows.X).are_on_disk
-    if are_many and len(task.rows.y) >= _ROWS_FOR_MEANS and not are_on_disk:
+    X = task.rows.X
+    are_elsewhere = isinstance(X, RemoteFeatures) or row_arrays_of(X).are_on_disk
+    if are_many and len(task.rows.y) >= _ROWS_FOR_MEANS and not are_elsewhere:
         why = "means of the target may tell many categories apart"
         stages.insert(0, Stage("max_ctr_complexity", (0, 1), why, ("booster", "linear_tree")))
     if task.targets.task == "ranking":
@@ -192,7 +195,7 @@ def plan_for(task: FitTask) -> Plan:
 
 def _can_be_symmetric(task: FitTask) -> bool:
     """Whether symmetric trees can be grown of such data, and in time and memory like others."""
-    if task.features.n_features > _MOST_SYMMETRIC:
+    if task.features.n_features > _MOST_SYMMETRIC or isinstance(task.rows.X, RemoteFeatures):
         return False
     try:
         check_symmetric(task.with_settings({"grow_policy": "symmetric"}))
@@ -430,15 +433,14 @@ _LARGEST_DENSE = 2**26
 
 
 def _sample(task: FitTask) -> FitTask:
-    """Return a task with as many of the rows as settings are compared on."""
+    """Return a task with as many of the rows as settings are compared on, in this process."""
     rows = task.rows
     most_by_scores = max(_FEWEST_COMPARED, _MOST_SCORES // task.loss.n_outputs)
     share = min(_MOST_COMPARED, most_by_scores) / len(rows.y)
-    if share >= 1.0:
-        return task
-    places = order_to_hold_out(rows, **_how_to_divide(task))
-    # with the only row of a class
-    return task._replace(rows=rows.take((places < share) | np.isinf(places)))
+    if share < 1.0:
+        places = order_to_hold_out(rows, **_how_to_divide(task))
+        rows = rows.take((places < share) | np.isinf(places))  # with the only row of a class
+    return task._replace(rows=rows.here())
 
 
 def _how_to_divide(task: FitTask) -> dict[str, Any]:
@@ -467,7 +469,7 @@ def _parts(data: FitTask) -> list[FitTask]:
     metrics_before(_task(data, rows, ("validation_0", rows)))  # or the error
     masks = divide(rows, n_parts, **_how_to_divide(data))
     rows = rows._replace(X=_binned(data))
-    pairs = ((rows.take(~mask), rows.take(mask)) for mask in islice(masks, n_used))
+    pairs = ((rows.take(~mask), rows.take(mask).here()) for mask in islice(masks, n_used))
     tasks = (
         _task(data, kept, ("validation_0", held_out))
         for kept, held_out in pairs
@@ -505,6 +507,8 @@ def _binned(data: FitTask) -> Any:
     """Return the features in bins, which all parts share."""
     X, weight = data.rows.X, data.rows.weight
     is_large_if_dense = isinstance(X, SparseTable) and X.size > _LARGEST_DENSE
+    if isinstance(X, RemoteFeatures):
+        return X.with_cuts(weight, data.parameters.max_bin, data.parameters.n_jobs)
     # linear leaves need values
     if data.parameters.linear_tree or isinstance(X, BinnedMatrix) or is_large_if_dense:
         return X

@@ -451,7 +451,7 @@ class Rows(NamedTuple):
 
     def here(self) -> "Rows":
         """Return the rows with their features in this process."""
-        return self._replace(X=self.X.gather()) if isinstance(self.X, RemoteFeatures) else self
+        return self._replace(X=self.X.here()) if isinstance(self.X, RemoteFeatures) else self
 
     def with_arrays(self) -> "Rows":
         """Return the rows with targets and weights in this process."""
