@@ -508,7 +508,7 @@ def _binned(data: FitTask) -> Any:
     X, weight = data.rows.X, data.rows.weight
     is_large_if_dense = isinstance(X, SparseTable) and X.size > _LARGEST_DENSE
     if isinstance(X, RemoteFeatures):
-        return X.with_cuts(weight, data.parameters.max_bin, data.parameters.n_jobs)
+        return X.with_cuts(weight, data.parameters.max_bin, data.parameters.n_jobs)  # type: ignore[arg-type]
     # linear leaves need values
     if data.parameters.linear_tree or isinstance(X, BinnedMatrix) or is_large_if_dense:
         return X
