@@ -13,7 +13,7 @@ import numpy as np
 from sklboost.boosting.rounds import RoundState
 from sklboost.distributed.messages import Peers
 from sklboost.engine.compiling import address_of_python, kernel
-from sklboost.engine.structs import TrainingBins
+from sklboost.engine.structs import TrainingBins, TreeParams
 from sklboost.tree.core.frontier import ROOT
 from sklboost.tree.core.machines import (
     BLOCK_ROWS,
@@ -71,12 +71,15 @@ class Exchange:
             failed=np.zeros(1, dtype=np.int64),
         )
 
-    def grow_in(self, workspace: Workspace, state: RoundState, has_noise: bool) -> None:
-        """Take the memory that trees grow in, before the first one does.
+    def grow_in(
+        self, workspace: Workspace, state: RoundState, params: TreeParams, has_noise: bool
+    ) -> None:
+        """Take the memory that trees grow in, before the first one does, and their settings.
 
         With `has_noise` splits on categories are chosen by their spreads
         (:mod:`sklboost.tree.options.categories`).
         """
+        self._params = params
         self._workspace, self._derivatives = workspace, state.derivatives
         self._counts, self._selection = state.rows.counts, state.renewal.selection
         self._has_noise = has_noise
@@ -213,10 +216,23 @@ class Exchange:
         found["split"], found["categories"] = tree.splits[nodes], tree.categories[nodes]
         found["left"] = tree.sums[nodes, LEFT]
         of_all = np.array([part.view(found.dtype) for part in self._from_all(found)])
+        gains = of_all["split"]["gain"]
+        if self._params.symmetric == 1:
+            gains = self._sums_of_gains(gains)
         # machines have the columns in the order of their ranks
-        best = of_all[of_all["split"]["gain"].argmax(axis=0), np.arange(len(nodes))]
+        best = of_all[gains.argmax(axis=0), np.arange(len(nodes))]
         tree.splits[nodes], tree.categories[nodes] = best["split"], best["categories"]
         tree.sums[nodes, LEFT] = best["left"]
+
+    def _sums_of_gains(self, gains: np.ndarray) -> np.ndarray:
+        """Return for each node the sum over all: those that :func:`add_gains` adds, in its order.
+
+        `gains`, shape (n_machines, n_nodes), are those of each machine's own common split.
+        """
+        is_added = (gains >= self._params.grow_gain) & (gains > -np.inf)
+        sums = np.where(is_added, gains, 0.0).cumsum(axis=1)[:, -1]
+        sums = np.where(is_added.any(axis=1), sums, -np.inf)
+        return np.broadcast_to(sums[:, np.newaxis], gains.shape)
 
 
 @kernel

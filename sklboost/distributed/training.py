@@ -268,7 +268,7 @@ class WorkerRounds:
             self.add(work.trees)
         params: TreeParams = work.settings["params"]
         has_noise = bool(matrix.n_categories.any()) and params.cat_smooth > 0.0
-        self._exchange.grow_in(self._rounds.workspace, self._rounds.state, has_noise)
+        self._exchange.grow_in(self._rounds.workspace, self._rounds.state, params, has_noise)
 
     def run(self, start: int, stop: int, params: TreeParams) -> Trees | None:
         """Do the rounds ``[start, stop)``; the worker of rank 0 returns the new trees."""

@@ -113,31 +113,31 @@ def test_early_stopping_on_rows_that_are_held_out(cluster):
     assert one.best_iteration_ == other.best_iteration_ < 199
 
 
-def test_a_preset_chooses_what_it_does_on_one_machine(cluster, monkeypatch):
+@pytest.mark.parametrize("kind", ["numbers", "frame"])
+def test_a_preset_chooses_what_it_does_on_one_machine(cluster, monkeypatch, kind):
     monkeypatch.setattr(preset, "_MOST_COMPARED", 4_000)  # then rounds are counted on all rows
     monkeypatch.setattr(preset, "_MOST_ROUNDS", 20)
     monkeypatch.setattr(preset, "FEWEST_CATEGORIES", 41)  # statistics are not tried
-    settings = dict(preset="auto", early_stopping_rounds=2, refit=True, min_child_weight=4.0)
-    X, y = make_frame()
+    settings = dict(learning_rate=0.3, early_stopping_rounds=2, refit=True, min_child_weight=4.0)
+    rows, y = make_frame() if kind == "frame" else (X, Y)
+    there = dd.from_pandas(rows, npartitions=5, sort=False) if kind == "frame" else chunked(rows)
     weight = np.random.default_rng(0).random(N_ROWS)
-    one = XGBRegressorLite(**settings).fit(X, y, sample_weight=weight)
-    frame = dd.from_pandas(X, npartitions=5, sort=False)
-    other = XGBRegressorLite(**settings)
-    other.fit(frame, chunked(y.to_numpy()), sample_weight=chunked(weight))
+    one = XGBRegressorLite(preset="auto", **settings).fit(rows, y, sample_weight=weight)
+    other = XGBRegressorLite(preset="auto", **settings)
+    other.fit(there, chunked(np.asarray(y)), sample_weight=chunked(weight))
     assert other.chosen_params_ == one.chosen_params_
     assert other.chosen_params_.reasons == one.chosen_params_.reasons
-    assert_same_fit(one, other, X)
+    assert ("grow_policy" in one.chosen_params_) == (kind == "numbers")
+    assert_same_fit(one, other, rows)
 
 
-def test_a_preset_tries_what_goes_with_a_cluster(cluster, monkeypatch):
+def test_a_preset_does_not_try_statistics_of_categories_on_a_cluster(cluster, monkeypatch):
     monkeypatch.setattr(preset, "_MOST_ROUNDS", 5)
-    categories = np.arange(N_ROWS) % 60 * 1.0
-    both = np.column_stack([X, categories])
-    for rows, features in ((both, [5]), (X, [])):  # statistics; symmetric trees
-        model = XGBRegressorLite(preset="auto", categorical_features=features)
-        model.fit(chunked(rows), chunked(Y))
-        assert "max_depth" in model.chosen_params_
-        assert not model.chosen_params_.keys() & {"grow_policy", "max_ctr_complexity"}
+    categories = np.arange(N_ROWS) % 60
+    model = XGBRegressorLite(preset="auto", categorical_features=[5])
+    model.fit(chunked(np.column_stack([X, categories])), chunked(Y))
+    assert "max_depth" in model.chosen_params_
+    assert "max_ctr_complexity" not in model.chosen_params_
 
 
 def test_models_are_continued(cluster):
@@ -291,7 +291,6 @@ class NotOfRows(Loss):
 
 
 REFUSED = {
-    "grow_policy='symmetric'": XGBRegressorLite(grow_policy="symmetric"),
     "linear_tree=True": XGBRegressorLite(linear_tree=True),
     "NotOfRows": XGBRegressorLite(objective=NotOfRows()),
     "NotOfRows'": XGBClassifierLite(objective=NotOfRows()),

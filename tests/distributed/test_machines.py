@@ -64,6 +64,8 @@ SETTINGS = {
     "deep": dict(max_depth=12, min_child_weight=0.0),
     "lossguide": dict(grow_policy="lossguide", max_depth=0, max_leaves=31),
     "few leaves": dict(max_leaves=11),
+    "symmetric": dict(grow_policy="symmetric", gamma=3.0, colsample_bylevel=0.7),
+    "symmetric, all splits": dict(grow_policy="symmetric", pruning="full", gamma=9.0),
     "subsample": dict(subsample=0.5),
     "gradient_based": dict(subsample=0.3, sampling_method="gradient_based"),
     "columns": dict(colsample_bytree=0.5, colsample_bylevel=0.7, colsample_bynode=0.7),
@@ -81,7 +83,10 @@ SETTINGS = {
 @pytest.mark.parametrize("name", SETTINGS)
 def test_any_number_of_machines_grows_the_same_trees(monkeypatch, name):
     model = XGBRegressorLite(n_estimators=4, random_state=3, **SETTINGS[name])
-    for n_machines, n_threads in [(2, 2), *[(5, 1)] * (name in ("plain", "lossguide"))]:
+    for n_machines, n_threads in [
+        (2, 2),
+        *[(5, 1)] * (name in ("plain", "lossguide", "symmetric")),
+    ]:
         group = ThreadGroup(n_machines, n_threads)
         one, other, rounds = fit_both(monkeypatch, model, X, Y, group)
         assert_same_model(one, other)

@@ -195,7 +195,7 @@ def plan_for(task: FitTask) -> Plan:
 
 def _can_be_symmetric(task: FitTask) -> bool:
     """Whether symmetric trees can be grown of such data, and in time and memory like others."""
-    if task.features.n_features > _MOST_SYMMETRIC or isinstance(task.rows.X, RemoteFeatures):
+    if task.features.n_features > _MOST_SYMMETRIC:
         return False
     try:
         check_symmetric(task.with_settings({"grow_policy": "symmetric"}))

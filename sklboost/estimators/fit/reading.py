@@ -363,7 +363,6 @@ def _check_cluster_parameters(parameters: Parameters, kind: type[Targets]) -> No
     """
     refused = {
         "linear_tree=True": parameters.linear_tree,
-        "grow_policy='symmetric'": parameters.grow_policy == "symmetric",
         f"max_ctr_complexity={parameters.max_ctr_complexity}": parameters.max_ctr_complexity > 0,
     }
     for what, is_asked_for in refused.items():

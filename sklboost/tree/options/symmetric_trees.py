@@ -17,6 +17,7 @@ from sklboost.engine.compiling import inlined, kernel, late
 from sklboost.engine.parallel import next_task
 from sklboost.tree.core import options
 from sklboost.tree.core.frontier import is_worth_making, split_node
+from sklboost.tree.core.machines import list_own_features
 from sklboost.tree.core.splitting import COUNTER, search_task
 from sklboost.tree.core.workspace import LEFT
 from sklboost.tree.options.scanning import draw_place, fill_special_gains, list_other_sums
@@ -34,6 +35,9 @@ def find_common_split(team, search, workspace):
     if params.colsample_bylevel < 1.0 or params.colsample_bynode < 1.0:
         n_features = options.list_node_features(tree.searched[0], team.rank, tree, params, columns)
         features = columns.of_node[team.rank, :n_features]
+    if workspace.machines.size > 1:
+        own = columns.of_node[team.rank]
+        features = own[: list_own_features(workspace.machines, features, own)]
     n_features, candidates = len(features), workspace.scratch.candidates
     n_tasks = tree.counts[0].n_chunks if tree.counts[0].n_searched > 0 else 0
     best = workspace.scratch.best[team.rank, 0]
