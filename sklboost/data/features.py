@@ -92,6 +92,10 @@ class RemoteFeatures(ABC):
     def add_trees(self, model: Model, trees: tuple[int, int], raw_score: np.ndarray) -> None:
         """Add the trees ``[start, stop)`` to `raw_score`, shape (n_outputs, n_samples)."""
 
+    @abstractmethod
+    def leaves(self, model: Model) -> np.ndarray:
+        """Return the leaf that each row reaches in each tree, int32, (n_samples, n_trees)."""
+
 
 # Rows are transposed in blocks that stay in the first-level cache.
 _BLOCK_ROWS = 256

@@ -30,6 +30,7 @@ from sklboost.distributed.partitions import (
     Partitions,
     Segment,
     divide_twice,
+    leaves_of,
     scored,
     totals_of,
     values_of,
@@ -143,6 +144,10 @@ class ClusterFeatures(RemoteFeatures):
         raw_score[:] = np.concatenate(
             self.results(scored, scores, model=model, trees=trees), axis=1
         )
+
+    def leaves(self, model: Model) -> np.ndarray:
+        """Return the leaf that each row reaches in each tree, int32, (n_samples, n_trees)."""
+        return np.concatenate(self.results(leaves_of, model=model))
 
 
 class ClusterBins:

@@ -35,7 +35,7 @@ from sklboost.data.table import Column, Table
 from sklboost.distributed.worker_group import LostSchedulerError, no_workers
 from sklboost.engine.model import Model
 from sklboost.engine.parallel import ThreadTeam
-from sklboost.tree.predict.prediction import add_trees
+from sklboost.tree.predict.prediction import add_trees, find_leaves
 
 # Arrays that were given to the tasks of a pass may be lost with a worker: then it is done again.
 _MOST_TRIALS = 5
@@ -470,3 +470,15 @@ def scored(
     with ThreadTeam(1) as team:
         add_trees(team, model, encoder.features(partition, rows), trees, total)
     return total
+
+
+@np.errstate(all="ignore")
+def leaves_of(
+    partition: Any, rows: slice | np.ndarray, *, encoder: Encoder, model: Model
+) -> np.ndarray:
+    """Return the leaf that each of some rows reaches in each tree, int32, (n_rows, n_trees)."""
+    X = encoder.features(partition, rows)
+    found = np.empty((len(X), model.n_trees), dtype=np.int32)
+    with ThreadTeam(1) as team:
+        find_leaves(team, model, X, found)
+    return found

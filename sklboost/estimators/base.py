@@ -11,7 +11,6 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
-from sklboost.data.frames import dask_kind
 from sklboost.engine.model import Model
 from sklboost.estimators.fit.fitting import ONE_TREE, path_of_first_tree, train
 from sklboost.estimators.fit.reading import read_task
@@ -309,11 +308,6 @@ class BaseBooster(
             raise ValueError(
                 "preset='auto': a pruning path belongs to a tree of given parameters; call "
                 "set_params(**model.chosen_params_, preset=None) before"
-            )
-        if dask_kind(X):
-            raise TypeError(
-                "X is a Dask collection: cost_complexity_pruning_path needs the rows here, "
-                "X.compute()"
             )
         task = read_task(self, X, y, FitArguments(sample_weight), settings=ONE_TREE)
         return path_of_first_tree(task)

@@ -140,6 +140,19 @@ def test_a_preset_does_not_try_statistics_of_categories_on_a_cluster(cluster, mo
     assert "max_ctr_complexity" not in model.chosen_params_
 
 
+@pytest.mark.parametrize("kind", ["numbers", "frame"])
+def test_pruning_paths(cluster, kind):
+    rows, y = make_frame() if kind == "frame" else (X, Y)
+    there = dd.from_pandas(rows, npartitions=5, sort=False) if kind == "frame" else chunked(rows)
+    weight = np.arange(N_ROWS) % 4 / 4
+    one = XGBRegressorLite().cost_complexity_pruning_path(rows, y, weight)
+    other = XGBRegressorLite().cost_complexity_pruning_path(
+        there, chunked(np.asarray(y)), chunked(weight)
+    )
+    np.testing.assert_array_equal(one.ccp_alphas, other.ccp_alphas)
+    np.testing.assert_array_equal(one.impurities, other.impurities)
+
+
 def test_models_are_continued(cluster):
     one = XGBRegressorLite(n_estimators=5, subsample=0.5, random_state=0).fit(X, Y)
     start = clone(one).set_params(n_estimators=2).fit(chunked(X), Y)

@@ -123,13 +123,6 @@ def test_rows_are_repeated_and_targets_unknown(cluster):
     assert len(ours.rows.y) == 10
 
 
-def test_the_first_pruning_path_needs_the_rows_here(frame):
-    with pytest.raises(TypeError, match=r"X\.compute\(\)"):
-        XGBRegressorLite().cost_complexity_pruning_path(
-            dd.from_pandas(frame[["x"]], npartitions=2), frame["y"]
-        )
-
-
 @pytest.mark.usefixtures("cluster")
 def test_queries_and_survival_times(frame, monkeypatch):
     """What is given row by row comes here in estimators with arguments of their own, too."""

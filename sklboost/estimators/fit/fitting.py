@@ -520,7 +520,7 @@ def path_of_first_tree(task: FitTask) -> Bunch:
             f"each of {loss.n_outputs} outputs here: ask for one at a time (several classes: "
             "sklearn.multiclass.OneVsRestClassifier)"
         )
-    model = train(task)["model_"]
+    model, rows = train(task)["model_"], rows.with_arrays()
     weight = rows.weight if len(rows.weight) > 0 else 1.0
     start = np.repeat(model.base_score[:, np.newaxis], len(rows.y), axis=1)
     ((gradient,), (hessian,)) = loss.gradients(rows.targets, start)

@@ -74,8 +74,10 @@ def add_scores(
         add_trees(team, model, X, trees, raw_score)
 
 
-def leaves(model: Model, X: Features, n_jobs: int | None) -> np.ndarray:
+def leaves(model: Model, X: Features | RemoteFeatures, n_jobs: int | None) -> np.ndarray:
     """The leaf that each row reaches in each tree, int32, shape (n_samples, n_trees)."""
+    if isinstance(X, RemoteFeatures):
+        return X.leaves(model)
     found = np.empty((len(X), model.n_trees), dtype=np.int32)
     with ThreadTeam(n_threads_for(n_jobs, found.size, _LEAVES_PER_THREAD)) as team:
         find_leaves(team, model, X, found)
