@@ -8,6 +8,7 @@ import argparse
 from pathlib import Path
 
 import calls
+import cluster
 import leaf
 import rooms
 import speed
@@ -19,6 +20,7 @@ ROOT = HERE.parents[1]
 DRAWINGS = {
     "rooms": lambda: rooms.draw(ROOT),
     "calls": calls.draw,
+    "cluster": cluster.draw,
     "leaf": leaf.draw,
     "splits": tree.draw_splits,
     "tree": tree.draw_tree,
