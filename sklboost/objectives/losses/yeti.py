@@ -49,7 +49,9 @@ from sklboost.objectives.losses.ranking import (
     spread,
 )
 
-_INVERSE_2_TO_32 = 2.0**-32
+_TWO_TO_32, _INVERSE_2_TO_32 = 2.0**32, 2.0**-32
+# Documents of an order are counted up to a multiple of 16, so up to so many are added.
+_PADDING = 15
 # How the worth of a pair grows with each relevant document above it; it is 0 at least.
 _GROWTH = {"map": 1.0, "mrr": -1.0}
 
@@ -91,9 +93,9 @@ class YetiRank(RankingLoss):
         self, team: ThreadTeam, y: np.ndarray, weight: np.ndarray, seed: int
     ) -> FillDerivatives:
         neighbours = self._neighbours(read_queries(y))
-        longest = int(neighbours.queries.sizes.max(initial=0))
-        numbers = np.empty((team.size, 7, longest))
-        places = np.empty((team.size, 2, longest), np.int64)
+        longest = int(neighbours.queries.sizes.max(initial=0)) + _PADDING
+        numbers = np.ones((team.size, 6, longest))
+        places = np.zeros((team.size, 3, longest), np.uint64)  # all are indices
 
         def fill(
             round_: int, raw_score: np.ndarray, gradient: np.ndarray, hessian: np.ndarray
@@ -150,73 +152,89 @@ def fill_query(round_key, neighbours, documents, raw_score, derivatives, scratch
     start, stop = documents
     rows, values = neighbours.queries.rows[start:stop], neighbours.values[start:stop]
     (numbers, places), n_documents = scratch, stop - start
-    powers, inverses = numbers[0, :n_documents], numbers[1, :n_documents]
-    gradients, hessians = numbers[2, :n_documents], numbers[3, :n_documents]
-    order = places[0, : min(n_documents, len(neighbours.steps) + 1)]
+    powers, gradients, hessians = numbers[0], numbers[1], numbers[2]
+    n_ranks = min(n_documents, len(neighbours.steps) + 1)
+    order = places[0, : n_ranks + 1]
     highest, total = raw_score[rows[0]], 0.0
     for place in range(n_documents):
         powers[place] = raw_score[rows[place]]
         highest = max(highest, powers[place])
     for place in range(n_documents):
         powers[place] = exp_of_negative(powers[place] - highest)
-        total += powers[place]
-        inverses[place] = 1.0 / powers[place]
         gradients[place], hessians[place] = 0.0, 0.0
-    for rank in range(len(order)):
+    for place in range(n_documents):  # a sum in order, which is not made of vectors
+        total += powers[place]
+    for rank in range(n_ranks):
         order[rank] = rank  # see `draw_order`
-    limit = 1.5 * len(order) / total
+    limit = 1.5 * n_ranks / total if n_ranks < n_documents else np.inf
     for drawn in range(neighbours.n_orders):
         key = hash_key(np.int64(round_key), np.int64(start), np.int64(drawn))
-        limit = draw_order(key, inverses, limit, numbers[4:], (places[1], order))
-        add_neighbours(neighbours, values, order, numbers)
+        limit = draw_order(key, n_documents, limit, numbers, (places[1:], order))
+        add_neighbours(neighbours, values, order[:n_ranks], numbers)
     for place in range(n_documents):
         derivatives[0][rows[place]] = gradients[place] / neighbours.n_orders
         derivatives[1][rows[place]] = max(hessians[place] / neighbours.n_orders, LEAST_HESSIAN)
 
 
 @inlined
-def draw_order(key, inverses, limit, numbers, found):
+def draw_order(key, n_documents, limit, numbers, found):
     """Fill the first places of a drawn order, `found[1]`; return a limit for the next one.
 
     Document i comes at a time of exponential law and rate ``e^score``, so each is the next one with
-    chances in proportion to the rates of those that are still to come. `inverses` are of the rates.
-    Of the documents that come before `limit`, each is put where the number of those before it says.
+    chances in proportion to the rates of those that are still to come. Only those that may come
+    before `limit` have their times computed, which takes longer than to draw the bits. Each of
+    these is put where the number of those before it says, or, if it is late, behind the last rank.
     If two come at one time, one place stays as it is, which is a document's, too.
     """
-    n_documents, (places, order) = len(inverses), found
-    times, early, ranks = numbers[0, :n_documents], numbers[1], numbers[2]
+    places, order = found
+    early, ranks = places[0], places[1]
+    powers, bits, rates, times = numbers[0], numbers[3], numbers[4], numbers[5]
+    n_ranks = len(order) - 1
     for place in range(n_documents):
-        bits = np.float64(mix_bits(np.uint64(place) ^ key))
-        times[place] = -log((bits + 0.5) * _INVERSE_2_TO_32) * inverses[place]
-    n_early = 0
-    while n_early < len(order) and limit < np.inf:  # scores that are NaN never come
-        n_early = 0
+        bits[place] = np.float64(np.uint32(mix_bits(np.uint64(place) ^ key)))
+    n_early, n_found, n_padded, growth = 0, 0, 0, 1.0
+    while n_found < n_ranks:
+        limit *= growth if limit < 1e290 else np.inf  # the largest times are 2e305
+        growth *= 2.0
         for place in range(n_documents):
-            early[n_early], places[n_early] = times[place], place
-            n_early += times[place] <= limit
-        limit *= 4.0
+            # (1 - x / 8)^8 is less than e^-x, the chance to come later, and soon computed
+            chance = max(1.0 - 0.125 * limit * powers[place], 0.0)
+            chance *= chance
+            chance *= chance
+            rates[place] = chance * chance * _TWO_TO_32 - 1.0
+        n_early, n_found = 0, 0
+        for place in range(n_documents):
+            early[n_early] = place
+            n_early += bits[place] >= rates[place]
+        # as many as fill vectors; those behind the last one never come
+        n_padded = (n_early + _PADDING) // (_PADDING + 1) * (_PADDING + 1)
+        for index in range(n_padded):
+            times[index], rates[index] = bits[early[index]], powers[early[index]]
+        for index in range(n_padded):
+            time = -log((times[index] + 0.5) * _INVERSE_2_TO_32) * (1.0 / rates[index])
+            time = time if index < n_early else np.inf
+            n_found += time <= limit
+            times[index] = time
+            ranks[index] = 0
+    for other in range(0, n_early, 4):
+        a, b, c, d = times[other], times[other + 1], times[other + 2], times[other + 3]
+        for index in range(n_padded):
+            time = times[index]
+            n_before = np.int64(a < time) + np.int64(b < time)
+            n_before += np.int64(c < time) + np.int64(d < time)
+            ranks[index] += np.uint64(n_before)
     for index in range(n_early):
-        ranks[index] = 0.0
-    for other in range(n_early):
-        time = early[other]
-        for index in range(n_early):
-            ranks[index] += 1.0 if time < early[index] else 0.0
-    latest = 0.0
-    for index in range(n_early):
-        rank = np.int64(ranks[index])
-        if rank < len(order):
-            order[rank] = places[index]
-            latest = max(latest, early[index])
-    return 1.3 * latest  # so few documents are looked at in vain, and seldom all of them twice
+        order[min(ranks[index], np.uint64(n_ranks))] = early[index]
+    return limit
 
 
 @inlined
 def add_neighbours(neighbours, values, order, numbers):
     """Add the pairs of an order to the sums of its documents.
 
-    `numbers` are ``e^score``, something else, and the sums of gradients and of hessians.
+    `numbers` are ``e^score``, the sums of gradients and those of hessians.
     """
-    powers, gradients, hessians = numbers[0], numbers[2], numbers[3]
+    powers, gradients, hessians = numbers[0], numbers[1], numbers[2]
     upper, n_relevant, last_pull, last_curve = order[0], 0.0, 0.0, 0.0
     for rank in range(len(order) - 1):
         lower = order[rank + 1]
