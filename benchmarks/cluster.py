@@ -26,12 +26,12 @@ from sklearn.metrics import mean_pinball_loss
 from . import datasets, peers, runner
 
 ONE, CLUSTER, PEER = "sklboost, one process", "sklboost, workers", "xgboost.dask, workers"
+ALPHA = 0.9
 LOSSES = {
     "binary": "log loss, two classes",
     "regression": "squared error",
-    "quantile": "quantile 0.9",
+    "quantile": f"quantile {ALPHA}",
 }
-ALPHA = 0.9  # of the last
 
 
 def main(arguments=None):
