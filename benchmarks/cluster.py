@@ -1,9 +1,9 @@
 """Training on worker processes: measured on this machine, and a formula for many machines.
 
 `python -m benchmarks.cluster` compares one process of two threads with two worker processes of one
-thread each, and with xgboost.dask on the same workers. There the rows, in memory of the workers
-before the time begins, are in as many partitions as there are workers. The three take turns, after
-a fit of two trees each.
+thread each, and with xgboost.dask on the same workers, one loss after the other. There the rows, in
+memory of the workers before the time begins, are in as many partitions as there are workers. The
+three take turns, after a fit of two trees each.
 
 `python -m benchmarks.cluster scale` compares the formula of the traffic with fits on 2, 3 and 4
 workers, measures what a message costs, takes the time of a row from `results/kernels.jsonl`, and
@@ -21,10 +21,17 @@ from statistics import median
 from typing import NamedTuple
 
 import numpy as np
+from sklearn.metrics import mean_pinball_loss
 
 from . import datasets, peers, runner
 
 ONE, CLUSTER, PEER = "sklboost, one process", "sklboost, workers", "xgboost.dask, workers"
+ALPHA = 0.9
+LOSSES = {
+    "binary": "log loss, two classes",
+    "regression": "squared error",
+    "quantile": f"quantile {ALPHA}",
+}
 
 
 def main(arguments=None):
@@ -36,7 +43,8 @@ def main(arguments=None):
     add("--features", type=int, default=28)
     add("--trees", type=int, default=100)
     add("--workers", type=int, default=2, help="and threads of the one process")
-    add("--repeats", type=int, default=5)
+    add("--repeats", type=int, default=3)
+    add("--losses", nargs="+", choices=LOSSES, default=tuple(LOSSES))
     add("--ways", nargs="+", choices=(ONE, CLUSTER, PEER), default=(ONE, CLUSTER, PEER))
     options = parser.parse_args(arguments)
     if options.what == "scale":
@@ -44,7 +52,7 @@ def main(arguments=None):
         runner.write_results("scale", records, ("kind",), write_scale, options)
         return
     options.rows = options.rows or 1_000_000
-    shown = ("way", "repeat", "seconds", "test_loss")
+    shown = ("task", "way", "repeat", "seconds", "test_loss")
     runner.write_results("cluster", _records(options), shown, write_table, options)
 
 
@@ -65,20 +73,24 @@ def _workers(n_workers):
 
 
 def _records(options):
-    dataset = datasets.load(f"binary-{options.rows}x{options.features}").as_float32()
     settings = peers.Settings(n_estimators=options.trees)
-    facts = {**dataset.facts, "n_workers": options.workers, "settings": settings._asdict()}
+    facts = {"n_workers": options.workers, "settings": settings._asdict()}
     with _workers(options.workers) as client:
-        rows = _persisted(client, dataset, options.workers)
-        for way in options.ways:
-            _fit(way, client, dataset, rows, settings._replace(n_estimators=2), options.workers)
-        for repeat in range(options.repeats):
-            first = repeat % len(options.ways)
-            for way in (*options.ways[first:], *options.ways[:first]):
-                others = runner.others_seconds()
-                measured = _fit(way, client, dataset, rows, settings, options.workers)
-                others = None if others is None else runner.others_seconds() - others
-                yield {**facts, "way": way, "repeat": repeat, **measured, "others_cpu": others}
+        for loss in options.losses:
+            kind = "binary" if loss == "binary" else "regression"
+            dataset = datasets.load(f"{kind}-{options.rows}x{options.features}").as_float32()
+            dataset = dataset._replace(task=loss)
+            rows = _persisted(client, dataset, options.workers)
+            for way in options.ways:
+                _fit(way, client, dataset, rows, settings._replace(n_estimators=2), options.workers)
+            for repeat in range(options.repeats):
+                first = repeat % len(options.ways)
+                for way in (*options.ways[first:], *options.ways[:first]):
+                    others = runner.others_seconds()
+                    measured = _fit(way, client, dataset, rows, settings, options.workers)
+                    others = None if others is None else runner.others_seconds() - others
+                    turn = {"way": way, "repeat": repeat, **measured, "others_cpu": others}
+                    yield {**dataset.facts, **facts, **turn}
 
 
 def _persisted(client, dataset, n_workers):
@@ -95,58 +107,71 @@ def _persisted(client, dataset, n_workers):
 
 def _fit(way, client, dataset, rows, settings, n_workers):
     """Fit in one of the ways; return seconds, the loss, and what the fit reports of itself."""
-    task = dataset.task
+    task = "binary" if dataset.task == "binary" else "regression"  # the kind of the estimator
+    changes = {}
+    if dataset.task == "quantile":
+        changes = {"objective": "reg:quantileerror", "quantile_alpha": ALPHA}
     if way == PEER:
-        from xgboost.dask import DaskXGBClassifier
+        import xgboost.dask
 
-        parameters = peers.LIBRARIES["xgboost"].parameters(settings, task)
-        model = DaskXGBClassifier(**parameters, random_state=0)
+        peer = peers.LIBRARIES["xgboost"]
+        name = peer.classifier if task == "binary" else peer.regressor
+        parameters = peer.parameters(settings, task) | changes
+        model = getattr(xgboost.dask, f"Dask{name}")(**parameters, random_state=0)
         model.client = client
     else:
-        model = peers.make_estimator("sklboost", settings, task, n_workers)
+        model = peers.make_estimator("sklboost", settings, task, n_workers, **changes)
     gc.collect()
     start = time.perf_counter()
     model.fit(*((dataset.X_train, dataset.y_train) if way == ONE else rows))
     seconds = time.perf_counter() - start
     if way == PEER:
-        of_class_1 = model.get_booster().inplace_predict(dataset.X_test)
-        prediction = np.column_stack([1.0 - of_class_1, of_class_1])
-        report = {}
+        prediction, report = model.get_booster().inplace_predict(dataset.X_test), {}
+        if task == "binary":
+            prediction = np.column_stack([1.0 - prediction, prediction])
     else:
-        prediction = model.predict_proba(dataset.X_test)
+        prediction = peers.predict("sklboost", model, dataset.X_test, task, n_workers)
         found = model.fit_report_
         report = {"phase_seconds": found.seconds, "traffic": found.traffic}
         report["n_threads"] = found.n_threads
-    loss = peers.held_out_loss(task, dataset.y_test, prediction)
+    if changes:
+        loss = float(mean_pinball_loss(dataset.y_test, prediction, alpha=ALPHA))
+    else:
+        loss = peers.held_out_loss(task, dataset.y_test, prediction)
     return {"seconds": seconds, "test_loss": loss, **report}
 
 
 def write_table(records):
     """Return the lines of the page `cluster.md`."""
-    of_way = {way: own for (way,), own in runner.grouped(records, "way").items()}
-    seconds = {way: median(r["seconds"] for r in found) for way, found in of_way.items()}
-    rows = [["way", "fits", "seconds", "least", "most", "over ours on workers", "test loss"]]
-    for way, found in of_way.items():
-        each = [record["seconds"] for record in found]
-        ratio = f"{seconds[way] / seconds[CLUSTER]:.2f}" if CLUSTER in seconds else ""
-        numbers = [f"{number:.2f}" for number in (seconds[way], min(each), max(each))]
-        rows.append([way, str(len(found)), *numbers, ratio, f"{found[-1]['test_loss']:.6f}"])
-    last, traffic = records[-1], []
-    if CLUSTER in of_way:
-        of_last = of_way[CLUSTER][-1]
-        sent = [["sent, by all workers", "messages", "bytes"]]
-        sent += [[what, f"{n:,}", f"{size:,}"] for what, (n, size) in of_last["traffic"].items()]
-        spent = ", ".join(f"{name} {own:.2f}" for name, own in of_last["phase_seconds"].items())
-        traffic = ["", *runner.markdown(sent), f"\nSeconds of this fit: {spent}."]
+    of_way = runner.grouped(records, "task", "way")
+    seconds = {key: median(r["seconds"] for r in found) for key, found in of_way.items()}
+    rows = [["loss", "way", "fits", "seconds", "least", "most", "over ours on workers"]]
+    rows[0].append("test loss")
+    sent, spent = [["loss", "sent, by all workers", "messages", "bytes"]], []
+    for (task, way), found in of_way.items():
+        loss, last, each = LOSSES[task], found[-1], [record["seconds"] for record in found]
+        ours = seconds.get((task, CLUSTER))
+        numbers = [f"{number:.2f}" for number in (seconds[task, way], min(each), max(each))]
+        numbers += [f"{seconds[task, way] / ours:.2f}" if ours else "", f"{last['test_loss']:.6f}"]
+        rows.append([loss, way, str(len(found)), *numbers])
+        if way == CLUSTER:
+            for what, (n, size) in last["traffic"].items():
+                sent.append([loss, what, f"{n:,}", f"{size:,}"])
+            parts = ", ".join(f"{name} {own:.2f}" for name, own in last["phase_seconds"].items())
+            spent.append(f"\nSeconds of this fit, {loss}: {parts}.")
+    last = records[-1]
     return [
         "# Training on worker processes\n",
-        f"{last['n_train']:,} rows, {last['n_features']} features, two classes, "
+        f"{last['n_train']:,} rows, {last['n_features']} features, "
         f"{last['settings']['n_estimators']} trees of depth {last['settings']['max_depth']}. One "
         f"process with {last['n_workers']} threads, and a cluster of {last['n_workers']} worker "
         "processes of one thread each on the same machine, which have the rows in memory. Median "
-        "seconds of a fit.\n",
-        *runner.markdown(rows),
-        *traffic,
+        "seconds of a fit. Rankings are not among the losses: sklboost refuses them on a cluster, "
+        "and xgboost.dask has them.\n",
+        *runner.markdown(rows, 2),
+        "",
+        *(runner.markdown(sent, 2) if spent else ()),
+        *spent,
         f"\n{runner.origin(records, 'cluster')} {last['machine']['cpu']}.",
     ]
 

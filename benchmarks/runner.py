@@ -26,7 +26,7 @@ RESULTS = REPOSITORY / "benchmarks" / "results"  # what is kept
 OUT = REPOSITORY / "build" / "benchmarks"
 PACKAGES = ("sklboost", "xgboost", "xgboost-cpu", "lightgbm", "catboost", "scikit-learn", "mapie")
 PACKAGES += ("crepes", "ngboost", "numba", "llvmlite", "numpy", "scikit-survival", "lifelines")
-PACKAGES += ("optuna",)
+PACKAGES += ("optuna", "distributed")
 OURS = "sklboost"
 
 # --- turns ----------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 import pytest
 
 from benchmarks import cluster as benchmark
+from benchmarks import runner
 from benchmarks.cluster import Constants
 from tests.distributed.conftest import cluster  # noqa: F401, a fixture
 from tests.distributed.test_fits import N_ROWS, chunked, make_rows
@@ -20,6 +21,22 @@ def test_traffic_is_that_of_a_fit():
     one = benchmark.traffic(N_ROWS, 2, report.n_bins, depth=3)
     for what, (messages, size) in one.items():
         assert report.traffic[what] == (3 * 2 * messages, 3 * 2 * size)
+
+
+@pytest.mark.slow  # workers in processes of their own
+def test_each_loss_is_measured_in_each_way(tmp_path):
+    size = ["--rows", "9000", "--features", "4", "--trees", "2", "--repeats", "1"]
+    benchmark.main([*size, "--out", str(tmp_path)])
+    of_fit = {(r["task"], r["way"]): r for r in runner.read(tmp_path / "cluster.jsonl")}
+    assert len(of_fit) == 3 * 3
+    page = (tmp_path / "cluster.md").read_text("utf-8")
+    for loss, title in benchmark.LOSSES.items():
+        ways = (benchmark.ONE, benchmark.CLUSTER, benchmark.PEER)
+        one, workers, peer = (of_fit[loss, way]["test_loss"] for way in ways)
+        assert workers == one
+        assert peer == pytest.approx(one, rel=0.01)
+        assert f"| {title} | {benchmark.PEER} | 1 |" in page
+        assert of_fit[loss, benchmark.CLUSTER]["traffic"]["histograms"][1] > 0
 
 
 def test_seconds():

@@ -7,7 +7,7 @@ from statistics import median
 
 import pytest
 
-from benchmarks import memory, runner, speed
+from benchmarks import cluster, memory, runner, speed
 from tests.conftest import ROOT
 
 RESULTS = ROOT / "benchmarks" / "results"
@@ -97,6 +97,17 @@ def table_of(path):
     head = rows[start]
     own = itertools.takewhile(lambda row: len(row) == len(head), rows[start + 2 :])
     return [dict(zip(head, row, strict=True)) for row in own]
+
+
+def test_the_page_of_clusters_shows_how_long_workers_took():
+    seconds = {}
+    for record in runner.read(RESULTS / "cluster.jsonl"):
+        if record["task"] == "binary":
+            seconds.setdefault(record["way"], []).append(record["seconds"])
+    one, workers, peer = (median(seconds[w]) for w in (cluster.ONE, cluster.CLUSTER, cluster.PEER))
+    text = (ROOT / "docs" / "how_to" / "train_on_a_cluster.md").read_text("utf-8")
+    shown = re.findall(r"([\d.]+) times as long", text)
+    assert shown == [f"{workers / one:.2f}", f"{peer / workers:.2f}"]
 
 
 def test_the_page_of_intervals_shows_what_was_measured():

@@ -1,8 +1,8 @@
 """Workers killed at random moments, and what becomes of calls: `python -m tests.distributed.soak`.
 
 Trainings run one after the other on three workers, which are killed again and again, whatever they
-do: fits, and calls of a group. Each goes on with whoever is left and ends with the bits that it
-would have had in peace, or the script says what broke.
+do: fits with targets and weights there, and calls of a group. Each goes on with whoever is left and
+ends with the bits that it would have had in peace, or the script says what broke.
 """
 
 import argparse
@@ -17,13 +17,15 @@ import dask.array
 import numpy as np
 from sklearn.base import clone
 
-from sklboost import XGBRegressorLite
+from sklboost import XGBClassifierLite, XGBRegressorLite
 from sklboost.distributed.worker_group import LostWorkersError, WorkerGroup
+from tests.distributed.machines import assert_same_model
 from tests.distributed.worker_groups import open_group, start, wait_until, worker_threads
 
 N_CALLS = 5
+MOST_KILLS = 3  # in a training: after 5 losses it gives up, and one may be of the training before
 YOUTH = 1.0  # seconds
-LONGEST = 60.0  # seconds of a training with all its losses
+LONGEST = 60.0  # seconds of a training with all its losses, by default
 
 
 def call(group: WorkerGroup, rng: random.Random) -> None:
@@ -44,16 +46,50 @@ def call(group: WorkerGroup, rng: random.Random) -> None:
 
 
 def fit(group: WorkerGroup, rng: random.Random) -> None:
-    """Fit, and compare with a fit on this machine."""
-    values = np.random.default_rng(rng.randrange(1000)).normal(size=(20_000, 8))
-    X, y = values[:, 1:], np.sin(3 * values[:, 1]) + values[:, 0]
-    model = XGBRegressorLite(n_estimators=20, max_depth=5, subsample=0.8, random_state=0)
-    model.fit(*(dask.array.from_array(part, chunks=(3000, *part.shape[1:])) for part in (X, y)))
-    np.testing.assert_array_equal(model.predict(X), clone(model).fit(X, y).predict(X))
+    """Fit with targets and weights on the cluster, and compare with a fit on this machine."""
+    values = np.random.default_rng(rng.randrange(1000)).normal(size=(24_000, 8))
+    X, signal = values[:, 1:], np.sin(3 * values[:, 1]) + values[:, 0]
+    labels = np.array(["low", "middle", "high"])[np.digitize(signal, [-1.0, 0.7])]
+    estimator, y, settings = rng.choice(
+        [
+            (XGBRegressorLite, signal, {}),
+            (XGBRegressorLite, signal, {"objective": "reg:quantileerror"}),
+            (XGBClassifierLite, labels, {"class_weight": "balanced"}),
+            (XGBClassifierLite, labels == "low", {"class_weight": {False: 1.0, True: 3.0}}),
+        ]
+    )
+    rows = {"X": X, "y": y, "sample_weight": np.arange(len(y)) % 4.0}
+    if rng.random() < 0.5:
+        del rows["sample_weight"]
+    train = {name: of_all[:20_000] for name, of_all in rows.items()}
+    there = {
+        name: dask.array.from_array(part, chunks=(rng.choice([3000, 7000]), *part.shape[1:]))
+        for name, part in train.items()
+    }
+    held_out = {}
+    if rng.random() < 0.5:
+        settings = settings | {"early_stopping_rounds": 3, "learning_rate": 0.5}
+        held_out = {f"{name}_val": of_all[20_000:] for name, of_all in rows.items()}
+    model = estimator(n_estimators=20, max_depth=5, subsample=0.8, random_state=0, **settings)
+    model.fit(**there, **held_out)
+    alone = clone(model).fit(**train, **held_out)
+    assert_same_model(model, alone)
+    if held_out:
+        assert model.evals_result_ == alone.evals_result_
 
 
-def kill(group: WorkerGroup, rng: random.Random, done: Event, n_kills: int, log: list[str]) -> None:
-    """Kill workers, one after the other, at random moments."""
+def kill(
+    group: WorkerGroup,
+    rng: random.Random,
+    done: Event,
+    n_kills: int,
+    log: list[str],
+    begun: list[int],
+) -> None:
+    """Kill workers, one after the other, at random moments.
+
+    `log` has those killed, `begun` how many these were when each training began.
+    """
     since: dict[str, float] = {}  # when each was seen first
 
     def grown() -> list[str]:
@@ -62,7 +98,7 @@ def kill(group: WorkerGroup, rng: random.Random, done: Event, n_kills: int, log:
         return [a for a in group.workers() if now - since.setdefault(a, now) > YOUTH]
 
     while len(log) < n_kills:
-        wait_until(lambda: len(grown()) > 1, LONGEST)
+        wait_until(lambda: len(grown()) > 1 and len(log) < begun[-1] + MOST_KILLS, 10 * LONGEST)
         time.sleep(rng.expovariate(2.0))
         addresses = rng.sample(grown(), 1) if grown() else []  # they may leave by themselves
         found = group._client.run(os.getpid, workers=addresses, on_error="ignore")
@@ -77,23 +113,25 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--kills", type=int, default=50)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--longest", type=float, default=LONGEST, help="seconds of a training")
     arguments = parser.parse_args()
-    rng, done, log = random.Random(arguments.seed), Event(), []
+    rng, done, log, begun = random.Random(arguments.seed), Event(), [], [0]
     with open_group(3, processes=True) as group:
         killer = Thread(
             target=kill,
-            args=(group, random.Random(arguments.seed + 1), done, arguments.kills, log),
+            args=(group, random.Random(arguments.seed + 1), done, arguments.kills, log, begun),
             daemon=True,
         )
         killer.start()
         seconds = []
         while not done.is_set():
             begin = time.monotonic()
-            faulthandler.dump_traceback_later(LONGEST)
+            begun.append(len(log))
+            faulthandler.dump_traceback_later(arguments.longest)
             rng.choice([call, fit, fit])(group, rng)
             faulthandler.cancel_dump_traceback_later()
             seconds.append(time.monotonic() - begin)
-            assert seconds[-1] < LONGEST, "a training took too long"
+            assert seconds[-1] < arguments.longest, "a training took too long"
             assert killer.is_alive() or done.is_set(), "nobody kills any more"
         wait_until(lambda: worker_threads(group) == [])
     print(

@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 import sys
+import sysconfig
 import venv
 from pathlib import Path
 from typing import NamedTuple
@@ -73,6 +74,17 @@ def installed(wheel, folder, tmp_path_factory) -> Environment:
     install = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", str(wheel)]
     subprocess.run([python, *install], check=True, timeout=580)
     return Environment(python, folder)
+
+
+@pytest.fixture(scope="session")
+def with_dask(installed, tmp_path_factory) -> Environment:
+    """That environment and, in a folder beside it, what the extra dask adds."""
+    place = str(tmp_path_factory.mktemp("dask"))
+    # sklboost itself is there; compiling the bytes of pandas and Arrow would take longest
+    quickly = ["--quiet", "--disable-pip-version-check", "--no-compile"]
+    installed.run("-m", "pip", "install", *quickly, "--prefix", place, "sklboost[dask]")
+    added = sysconfig.get_path("purelib", "venv", {"base": place})
+    return installed._replace(search_path=Path(added))
 
 
 @pytest.fixture(scope="session")

@@ -145,6 +145,50 @@ def test_so_do_model_files(installed, compiling, compiled):
         assert len(loaded) == len(compiled) - 1  # a loss in Python is no part of a file
 
 
+ON_A_CLUSTER = """
+import pickle
+from importlib.util import find_spec
+import dask.array as da
+import numpy as np
+from distributed import Client
+from sklearn.base import clone
+from sklboost import XGBClassifierLite, XGBRegressorLite
+
+random = np.random.default_rng(0)
+X = random.normal(size=(20_000, 6))
+X[:, 4] = random.integers(0, 9, len(X))
+signal = X[:, 0] + np.sin(3 * X[:, 1]) + X[:, 4] % 3 + random.normal(size=len(X))
+classes = np.array(["low", "middle", "high"])[np.digitize(signal, [0.0, 2.0])]
+weight = random.integers(0, 4, len(X)).astype(float)
+alphas = [0.1, 0.5]
+regressor, classifier = XGBRegressorLite(n_estimators=3), XGBClassifierLite(n_estimators=3)
+by_gradient = dict(subsample=0.3, sampling_method="gradient_based", max_bin=1000)
+fits = {
+    "squared error, categories": (clone(regressor).set_params(categorical_features=[4]), signal),
+    "classes, by gradient": (clone(classifier).set_params(**by_gradient), classes),
+    "quantiles": (regressor.set_params(objective="quantile", quantile_alpha=alphas), signal),
+}
+with Client(n_workers=2, threads_per_worker=1, dashboard_address=":0") as client:
+    assert [find_spec("numba"), *client.run(find_spec, "numba").values()] == [None] * 3
+    for name, (model, y) in fits.items():
+        for values in (X, X.astype(np.float32)):
+            rows = (values, y, weight)
+            parts = [da.from_array(each, chunks=(3000, *each.shape[1:])) for each in rows]
+            there, here = clone(model).fit(*parts), clone(model).fit(*rows)
+            for field in ("nodes", "outputs", "tree_starts", "base_score", "tops"):
+                of_both = [pickle.dumps(getattr(each.model_, field)) for each in (there, here)]
+                assert of_both[0] == of_both[1], (name, field)
+            print(*there.fit_report_.traffic)
+"""
+
+
+def test_training_on_a_cluster_needs_no_compiler_and_makes_the_same_bits(with_dask):
+    """What only workers run: sums of several machines, their spreads, samples and quantiles."""
+    told = with_dask.run("-c", ON_A_CLUSTER).splitlines()
+    assert len(told) == 6
+    assert {"sampling", "quantiles"} <= set(" ".join(told).split())
+
+
 PAGE = """
 from sklearn.datasets import load_breast_cancer
 from sklboost import XGBClassifierLite
