@@ -12,7 +12,7 @@ from sklboost import Loss, XGBClassifierLite, XGBRegressorLite
 from sklboost.data.cuts import exact_weights
 from sklboost.distributed.columns import ClusterColumn, open_column
 from sklboost.distributed.partitions import open_collection
-from sklboost.objectives.start_values import known_means
+from sklboost.objectives.start_values import known_means, weighted_quantile, weighted_quantiles
 from sklboost.tree.core.quantization import scale_of_weights
 from tests.distributed.machines import assert_same_model
 
@@ -27,10 +27,16 @@ def make_rows():
 
 
 X, Y, WEIGHT = make_rows()
+# Nearly a third of all, and all of a block and of a partition.
+WITH_ZEROS = np.where((np.arange(N_ROWS) // 500 == 8) | (X[:, 3] < -0.5), 0.0, WEIGHT)
 
 
 def in_chunks(values, chunks=CHUNKS):
     return da.from_array(values, chunks=(chunks, *values.shape[1:]))
+
+
+def refuse(column, dtype=None, copy=None):
+    raise AssertionError("the values of a column came to the client")
 
 
 @pytest.fixture(params=["float64", "float32", "int8"])
@@ -79,6 +85,40 @@ def test_what_a_fit_computes_of_columns(both):
     assert_array_equal(known_means(ones, empty, np.log1p), known_means(its, empty, np.log1p))
 
 
+@pytest.mark.usefixtures("cluster")
+@pytest.mark.parametrize("weights", ["none", "fractions", "tenths", "tiny", "one heavy", "zeros"])
+def test_quantiles_are_those_of_one_machine(monkeypatch, weights):
+    weight = {
+        "none": np.empty(0),
+        "fractions": WEIGHT,
+        "tenths": 0.1 * (1 + np.arange(N_ROWS) % 3),  # whose sums are rounded, and tie
+        "tiny": 1e-80 * WEIGHT,
+        "one heavy": np.where(np.arange(N_ROWS) == 4100, 1e7, WEIGHT),
+        "zeros": WITH_ZEROS,
+    }[weights]
+    two = np.where(np.arange(N_ROWS) % 6 < 3, -1.5, 1e-300)  # each with half of the weight
+    shuffled = np.random.default_rng(0).permutation(N_ROWS)
+    alphas = np.array([0.5, 0.001, 0.25, 0.999, 0.5 + 2**-40])
+    partitions, _ = open_collection(in_chunks(X))
+    column_of = [
+        open_column(in_chunks(of, 3000), "y", partitions, np.asarray) if len(of) else of
+        for of in (weight, Y, Y.round(), 1e200 * Y, two, np.where(Y > 0, 0.0, -0.0))
+    ]
+    for values, column in zip((Y, Y.round(), 1e200 * Y, two, 0.0 * Y), column_of[1:], strict=True):
+        expected = weighted_quantiles(values, weight, alphas)
+        again = weighted_quantiles(
+            values[shuffled], weight[shuffled] if len(weight) else weight, alphas
+        )
+        with monkeypatch.context() as patch:
+            patch.setattr(ClusterColumn, "__array__", refuse)
+            assert_array_equal(weighted_quantiles(column, column_of[0], alphas), expected)
+        assert_array_equal(again, expected)
+    if weights in ("none", "tenths"):
+        few = slice(12_996)
+        some = weight[few] if len(weight) else weight
+        assert weighted_quantile(two[few], some, 0.5) == -0.75
+
+
 # Whose targets and weights are not needed on the client.
 MODELS = {
     "squared error": XGBRegressorLite(n_estimators=3, subsample=0.6, random_state=0),
@@ -88,18 +128,21 @@ MODELS = {
     "of the user": XGBRegressorLite(
         n_estimators=2, objective=lambda y, p: (p - np.sqrt(y), np.ones_like(y))
     ),
+    "absolute error": XGBRegressorLite(n_estimators=2, objective="reg:absoluteerror"),
+    "quantiles": XGBRegressorLite(
+        n_estimators=2, objective="reg:quantileerror", quantile_alpha=[0.9, 0.1, 0.5]
+    ),
+    "percentages": XGBRegressorLite(n_estimators=2, objective="reg:mape"),
+    "hinge": XGBClassifierLite(n_estimators=2, objective="binary:hinge"),
 }
-
-
-def refuse(column, dtype=None, copy=None):
-    raise AssertionError("the values of a column came to the client")
 
 
 @pytest.mark.usefixtures("cluster")
 @pytest.mark.parametrize("is_weighted", [True, False])
 @pytest.mark.parametrize("name", MODELS)
 def test_they_do_not_come_to_the_client(monkeypatch, name, is_weighted):
-    y = (Y > 0) * 1 if name in ("log loss", "logarithms") else np.abs(Y).astype(np.float32)
+    has_classes = name in ("log loss", "logarithms", "hinge")
+    y = (Y > 0) * 1 if has_classes else np.abs(Y).astype(np.float32)
     one = clone(MODELS[name]).fit(X, y, sample_weight=WEIGHT if is_weighted else None)
     monkeypatch.setattr(ClusterColumn, "__array__", refuse)
     weight = in_chunks(WEIGHT, 5000) if is_weighted else None
@@ -170,10 +213,6 @@ def test_classes_do_not_come_to_the_client(monkeypatch, kind):
         assert_array_equal(one.classes_, other.classes_, strict=True)
 
 
-# Nearly a third of all, and all of a block and of a partition.
-WITH_ZEROS = np.where((np.arange(N_ROWS) // 500 == 8) | (X[:, 3] < -0.5), 0.0, WEIGHT)
-
-
 @pytest.mark.usefixtures("cluster")
 def test_rows_of_weight_0_stay_on_the_workers(monkeypatch):
     letters = np.array(["a", "b", "c"])
@@ -217,7 +256,6 @@ def test_an_error_names_the_row_where_others_have_weight_0(cluster):
 def test_what_needs_all_rows_brings_them_here(cluster):
     few, margin = slice(3000), np.linspace(-1, 1, N_ROWS)
     for rows, settings, given in (
-        (slice(None), dict(objective="reg:absoluteerror", base_score=None), {}),
         (slice(None), dict(early_stopping_rounds=2, refit=True, random_state=0), {}),
         (slice(None), {}, {"base_margin": margin}),
         (few, dict(early_stopping_rounds=2, subsample=0.6, random_state=0), {}),

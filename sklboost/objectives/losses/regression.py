@@ -1,6 +1,7 @@
 """Losses of regression: quantiles, robust, relative, and of counts and amounts."""
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -17,10 +18,12 @@ from sklboost.objectives.domains import (
 )
 from sklboost.objectives.loss import RowLoss, by_rows, row_formula
 from sklboost.objectives.start_values import (
+    each_target,
     find_constants,
     known_means,
     mean_over_targets,
     weighted_quantile,
+    weighted_quantiles,
 )
 
 
@@ -81,13 +84,9 @@ class QuantileError(OrderedAlphas):
         return max(alpha * difference, (alpha - 1.0) * difference)
 
     def start(self, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
-        targets = np.atleast_2d(y)
-        return np.array(
-            [
-                weighted_quantile(targets[output % len(targets)], weight, alpha)
-                for output, alpha in enumerate(self.parameters)
-            ]
-        )
+        targets, n_targets = each_target(y), self.n_outputs // self._n_alphas
+        alphas = self.parameters[::n_targets]
+        return np.array([weighted_quantiles(of, weight, alphas) for of in targets]).T.ravel()
 
 
 class AbsoluteError(QuantileError):
@@ -316,13 +315,12 @@ class AbsolutePercentageError(RowLoss):
 
     def start(self, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
         """Return the medians of the targets, weighted with ``1 / |y|``."""
-        targets = np.atleast_2d(y)
-        shares = (weight if len(weight) else 1.0) / np.abs(targets)
-        pairs = zip(targets, shares, strict=True)
-        return np.array([weighted_quantile(target, share, 0.5) for target, share in pairs])
+        weights: Any = weight if len(weight) else 1.0
+        pairs = ((target, weights / np.abs(target)) for target in each_target(y))
+        return np.array([weighted_quantile(*pair, 0.5) for pair in pairs])
 
     def unit(self, y: np.ndarray, raw_score: np.ndarray, weight: np.ndarray) -> float:
-        return mean_over_targets(1.0 / np.abs(np.atleast_2d(y)), y, weight)
+        return mean_over_targets(1.0 / np.abs(y), y, weight)
 
     def check_targets(self, y: np.ndarray, name: str) -> None:
         why = (
