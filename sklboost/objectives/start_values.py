@@ -286,7 +286,7 @@ def add_digits(
 
 
 def find_constants(
-    loss: "Loss", y: np.ndarray, weight: np.ndarray, guess: np.ndarray | None = None
+    loss: "Loss", y: Column, weight: Column, guess: np.ndarray | None = None
 ) -> np.ndarray:
     """Find the raw score of each output at which its mean gradient is 0; shape (n_outputs,).
 
@@ -296,12 +296,20 @@ def find_constants(
     through the last two points tells more, and makes the steps as long as they should be.
 
     The mean gradient of the loss must rise with the raw score. `y` has shape (n_targets,
-    n_samples), and NaN is not known; `guess` is where to begin, if not at 0.
+    n_samples), and NaN is not known, or is a column; `guess` is where to begin, if not at 0.
     """
-    weight = np.asarray(weight)
+    columns = [y, weight] if len(weight) else [y]
+    total = exact_sum(weight) if len(weight) else y.shape[-1]
+
+    def mean_derivatives(score: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return mean gradients and hessians, and which of the former are but rounding."""
+        sums = exact_sums(derivatives_at, *columns, loss=loss, score=score)
+        slope, curvature, size = (sums / total).reshape(3, -1)
+        return slope, curvature, np.abs(slope) <= _ROUNDING * size
+
     score = np.zeros(loss.n_outputs) if guess is None else np.asarray(guess, dtype=np.float64)
     low, high = np.full(loss.n_outputs, -np.inf), np.full(loss.n_outputs, np.inf)
-    slope, curvature, is_flat = _mean_gradients(loss, y, weight, score)
+    slope, curvature, is_flat = mean_derivatives(score)
     for _ in range(_MOST_STEPS):
         low, high = np.where(slope <= 0.0, score, low), np.where(slope >= 0.0, score, high)
         # at most doubled: far from its minimum a loss can be almost flat
@@ -317,20 +325,28 @@ def find_constants(
         if (np.abs(moved) <= _TOLERANCE * (1.0 + np.abs(score))).all():
             return following
         previous_slope, score = slope, following
-        slope, curvature, is_flat = _mean_gradients(loss, y, weight, score)
+        slope, curvature, is_flat = mean_derivatives(score)
         rise = np.where(moved == 0.0, 0.0, slope - previous_slope)
         secant = rise / np.where(moved == 0.0, 1.0, moved)
         curvature = np.where(secant > 0.0, np.minimum(secant, curvature), curvature)
     return score
 
 
-def _mean_gradients(
-    loss: "Loss", y: np.ndarray, weight: np.ndarray, score: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return mean gradients and hessians, and which of the former are nothing but rounding."""
-    raw_score = np.repeat(score, y.shape[1]).reshape(len(score), -1)
-    gradient, hessian = loss.gradients(y, raw_score)
-    slope, curvature, size = np.array(
-        [[weighted_mean(row, weight) for row in of] for of in (gradient, hessian, np.abs(gradient))]
-    )
-    return slope, curvature, np.abs(slope) <= _ROUNDING * size
+def derivatives_at(
+    y: np.ndarray, weight: np.ndarray | None = None, *, loss: "Loss", score: np.ndarray
+) -> np.ndarray:
+    """Return gradients, hessians and absolute gradients, times weights, of all outputs.
+
+    They are below one another; all rows have the same raw score.
+    """
+    targets = np.ascontiguousarray(np.atleast_2d(y))
+    raw_score = np.repeat(score, targets.shape[1]).reshape(len(score), -1)
+    gradient, hessian = loss.gradients(targets, raw_score)
+    derivatives = np.concatenate([gradient, hessian, np.abs(gradient)])
+    return derivatives if weight is None else derivatives * weight
+
+
+def hessian_at(y: np.ndarray, *, loss: "Loss", score: np.ndarray) -> np.ndarray:
+    """Return the hessian of each target, of a loss that has one output for each."""
+    derivatives = derivatives_at(y, loss=loss, score=score)
+    return derivatives[len(score) : 2 * len(score)].reshape(y.shape)

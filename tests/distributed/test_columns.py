@@ -133,6 +133,12 @@ MODELS = {
         n_estimators=2, objective="reg:quantileerror", quantile_alpha=[0.9, 0.1, 0.5]
     ),
     "percentages": XGBRegressorLite(n_estimators=2, objective="reg:mape"),
+    "expectiles": XGBRegressorLite(
+        n_estimators=2, objective="reg:expectileerror", expectile_alpha=[0.2, 0.7]
+    ),
+    "Huber": XGBRegressorLite(n_estimators=2, objective="reg:huber", huber_slope=0.5),
+    "log-cosh": XGBRegressorLite(n_estimators=2, objective="reg:logcosh"),
+    "focal": XGBClassifierLite(n_estimators=2, objective="binary:focal", class_weight="balanced"),
     "hinge": XGBClassifierLite(n_estimators=2, objective="binary:hinge"),
 }
 
@@ -141,7 +147,7 @@ MODELS = {
 @pytest.mark.parametrize("is_weighted", [True, False])
 @pytest.mark.parametrize("name", MODELS)
 def test_they_do_not_come_to_the_client(monkeypatch, name, is_weighted):
-    has_classes = name in ("log loss", "logarithms", "hinge")
+    has_classes = name in ("log loss", "logarithms", "focal", "hinge")
     y = (Y > 0) * 1 if has_classes else np.abs(Y).astype(np.float32)
     one = clone(MODELS[name]).fit(X, y, sample_weight=WEIGHT if is_weighted else None)
     monkeypatch.setattr(ClusterColumn, "__array__", refuse)

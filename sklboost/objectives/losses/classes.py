@@ -146,8 +146,7 @@ class FocalLoss(_LabelLoss):
         return -exp_of_negative(gamma * log_q) * log_p
 
     def start(self, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
-        constants = find_constants(self, np.atleast_2d(y), weight)
-        return _bounded(constants)
+        return _bounded(find_constants(self, y, weight))
 
 
 @inlined

@@ -7,6 +7,7 @@ import numpy as np
 
 from sklboost.engine.compiling import inlined
 from sklboost.engine.elementary import exp, exp_of_negative, log, log_of_factorial, log_of_one_plus
+from sklboost.engine.structs import RemoteColumn
 from sklboost.objectives.blocks import mean_of_log
 from sklboost.objectives.domains import (
     ABOVE_MINUS_1,
@@ -20,6 +21,7 @@ from sklboost.objectives.loss import RowLoss, by_rows, row_formula
 from sklboost.objectives.start_values import (
     each_target,
     find_constants,
+    hessian_at,
     known_means,
     mean_over_targets,
     weighted_quantile,
@@ -141,20 +143,20 @@ class _RobustLoss(RowLoss):
 
     def start(self, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
         """Return the constants at which the mean gradients are 0, found from the medians."""
-        targets = np.atleast_2d(y)
-        medians = np.array([weighted_quantile(target, weight, 0.5) for target in targets])
-        return find_constants(self, targets, weight, medians)
+        medians = np.array([weighted_quantile(target, weight, 0.5) for target in each_target(y)])
+        return find_constants(self, y, weight, medians)
 
     def unit(self, y: np.ndarray, raw_score: np.ndarray, weight: np.ndarray) -> float:
         """Return the mean hessian at the best constant: tiny, if residuals are large there.
 
         The loss depends on differences only, so what scores explain of the targets is taken off.
         """
-        targets = np.atleast_2d(y)
-        if raw_score.size > 0:
-            targets = targets - raw_score
-        start = self.start(targets, weight)[:, np.newaxis]
-        _, hessian = self.gradients(targets, np.repeat(start, targets.shape[1], axis=1))
+        targets: Any = y - raw_score if raw_score.size > 0 else y
+        score = self.start(targets, weight)
+        if isinstance(targets, RemoteColumn):
+            hessian: Any = targets.apply(hessian_at, loss=self, score=score)
+        else:
+            hessian = hessian_at(targets, loss=self, score=score)
         return mean_over_targets(hessian, targets, weight)
 
 
