@@ -47,6 +47,8 @@ class ClusterColumn(NDArrayOperatorsMixin, RemoteColumn):
     """
 
     ndim = 1
+    T = property(lambda column: column)
+    size = property(len)
 
     def __init__(self, stored: dict[str, Partitions], step: Step | str, dtype: np.dtype):
         self.dtype = dtype

@@ -156,24 +156,76 @@ def test_they_do_not_come_to_the_client(monkeypatch, name, is_weighted):
     assert_same_model(one, other)
 
 
+@pytest.mark.usefixtures("cluster")
+@pytest.mark.parametrize("name", ["squared error", "of the user", "quantile", "Huber", "focal"])
+def test_margins_do_not_come_to_the_client(monkeypatch, name):
+    of_all = {**MODELS, "quantile": XGBRegressorLite(n_estimators=2, objective="reg:quantileerror")}
+    model, y, margin = of_all[name], (Y > 0) * 1 if name == "focal" else np.abs(Y), 0.3 * X[:, 3]
+    one = clone(model).fit(X, y, sample_weight=WITH_ZEROS, base_margin=margin)
+    there = in_chunks(X), in_chunks(y, 3000)
+    given = {"sample_weight": in_chunks(WITH_ZEROS, 5000), "base_margin": in_chunks(margin, 6000)}
+    with monkeypatch.context() as patch:
+        patch.setattr(ClusterColumn, "__array__", refuse)
+        other = clone(model).fit(*there, **given)
+    assert_same_model(one, other)
+    if name == "Huber":  # continued by the same loss, and by another one
+        for slope in (0.5, 1.5):
+            more, its = (clone(model).set_params(huber_slope=slope) for _ in range(2))
+            more.fit(X, y, sample_weight=WITH_ZEROS, base_margin=margin, init_model=one)
+            its.fit(*there, **given, init_model=other)
+            assert_same_model(more, its)
+
+
+@pytest.mark.usefixtures("cluster")
+@pytest.mark.parametrize(
+    ("row", "value", "message"),
+    [
+        (4100, np.nan, "base_margin contains NaN"),
+        (9000, -np.inf, "base_margin contains infinity"),
+        (slice(500), 0.0, r"base_margin has shape \(12500,\): it must be one raw score for each"),
+    ],
+)
+def test_errors_of_margins(row, value, message):
+    margin = with_value(Y, row, value) if isinstance(row, int) else Y[500:]
+    for given in (margin, in_chunks(margin, 1000)):
+        rows = (X, Y) if given is margin else (in_chunks(X), in_chunks(Y))
+        with pytest.raises(ValueError, match=message):
+            XGBRegressorLite().fit(*rows, base_margin=given)
+    codes = np.digitize(Y, [-1.0, 1.0])
+    for rows, given in (((X, codes), Y), ((in_chunks(X), in_chunks(codes)), in_chunks(Y))):
+        with pytest.raises(ValueError, match=r"base_margin has 1 column\(s\), but the model has 3"):
+            XGBClassifierLite().fit(*rows, base_margin=given)
+
+
 @pytest.mark.parametrize("n_workers", [1, 3])
 def test_the_same_bits_on_any_number_of_workers(monkeypatch, n_workers):
     from distributed import Client
 
     frame = pd.DataFrame(X, columns=list("abcd")).assign(y=Y, weight=WEIGHT)
     frame["town"] = pd.Categorical(np.where(Y > 1, "Oslo", np.where(X[:, 2] > 0, "Rome", "Bern")))
-    features, model = [*"abcd", "town"], XGBRegressorLite(n_estimators=3)
-    one = model.fit(frame[features], frame["y"], sample_weight=frame["weight"])
+    features = [*"abcd", "town"]
+    models = [
+        XGBRegressorLite(n_estimators=3, objective=objective)
+        for objective in ("reg:squarederror", "reg:absoluteerror", "reg:logcosh")
+    ]
+    given = {"sample_weight": frame["weight"], "base_margin": frame["a"]}
+    weighted = {"sample_weight": frame["weight"]}
+    fits = [(model, each) for model in models for each in (weighted, given)]
+    alone = [clone(model).fit(frame[features], frame["y"], **each) for model, each in fits]
     monkeypatch.setattr(ClusterColumn, "__array__", refuse)
     options = dict(processes=False, n_workers=n_workers, threads_per_worker=1)
     classifier = XGBClassifierLite(n_estimators=2, class_weight="balanced")
     towns = classifier.fit(frame[[*"abcd"]], frame["town"], sample_weight=frame["weight"])
     with Client(**options, dashboard_address=":0"):
         there = dd.from_pandas(frame, npartitions=5)
-        other = clone(model).fit(there[features], there["y"], sample_weight=there["weight"])
+        others = []
+        for model, each in fits:
+            columns = {name: there[column.name] for name, column in each.items()}
+            others.append(clone(model).fit(there[features], there["y"], **columns))
         given = there[[*"abcd"]], there["town"]
         other_towns = clone(classifier).fit(*given, sample_weight=there["weight"])
-    assert_same_model(one, other)
+    for one, other in zip(alone, others, strict=True):
+        assert_same_model(one, other)
     assert_same_model(towns, other_towns)
 
 
@@ -261,9 +313,15 @@ def test_an_error_names_the_row_where_others_have_weight_0(cluster):
 
 def test_what_needs_all_rows_brings_them_here(cluster):
     few, margin = slice(3000), np.linspace(-1, 1, N_ROWS)
+    there = in_chunks(margin[few], 1300)
     for rows, settings, given in (
         (slice(None), dict(early_stopping_rounds=2, refit=True, random_state=0), {}),
         (slice(None), {}, {"base_margin": margin}),
+        (
+            few,
+            dict(early_stopping_rounds=2, refit=True, objective="reg:huber"),
+            {"base_margin": there},
+        ),
         (few, dict(early_stopping_rounds=2, subsample=0.6, random_state=0), {}),
     ):
         model = XGBRegressorLite(n_estimators=6, **settings)

@@ -1,6 +1,7 @@
 """Losses of regression: quantiles, robust, relative, and of counts and amounts."""
 
 import math
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -152,11 +153,11 @@ class _RobustLoss(RowLoss):
         The loss depends on differences only, so what scores explain of the targets is taken off.
         """
         targets: Any = y - raw_score if raw_score.size > 0 else y
-        score = self.start(targets, weight)
-        if isinstance(targets, RemoteColumn):
-            hessian: Any = targets.apply(hessian_at, loss=self, score=score)
-        else:
-            hessian = hessian_at(targets, loss=self, score=score)
+        is_remote = isinstance(targets, RemoteColumn)
+        weight = weight if is_remote else np.asarray(weight)
+        settings: dict[str, Any] = {"loss": self, "score": self.start(targets, weight)}
+        of_rows = partial(targets.apply, hessian_at) if is_remote else partial(hessian_at, targets)
+        hessian = of_rows(**settings)
         return mean_over_targets(hessian, targets, weight)
 
 
