@@ -208,9 +208,10 @@ def test_the_same_bits_on_any_number_of_workers(monkeypatch, n_workers):
         XGBRegressorLite(n_estimators=3, objective=objective)
         for objective in ("reg:squarederror", "reg:absoluteerror", "reg:logcosh")
     ]
-    given = {"sample_weight": frame["weight"], "base_margin": frame["a"]}
     weighted = {"sample_weight": frame["weight"]}
-    fits = [(model, each) for model in models for each in (weighted, given)]
+    fits = [
+        *zip(models, (weighted, weighted, {**weighted, "base_margin": frame["a"]}), strict=True)
+    ]
     alone = [clone(model).fit(frame[features], frame["y"], **each) for model, each in fits]
     monkeypatch.setattr(ClusterColumn, "__array__", refuse)
     options = dict(processes=False, n_workers=n_workers, threads_per_worker=1)
@@ -361,6 +362,15 @@ def test_errors(message):
     if "contains NaN" in message:
         (note,) = caught.value.__notes__
         assert note == "This was partition 4 of y, counted from 0; rows are counted within it."
+
+
+@pytest.mark.usefixtures("cluster")
+def test_an_error_names_the_target_that_has_no_percentage():
+    y = with_value(Y, 4100, 0.0)
+    for given in ((X, y), (in_chunks(X), in_chunks(y, 3000))):
+        with pytest.raises(ValueError, match="divides by the targets") as caught:
+            XGBRegressorLite(objective="reg:mape").fit(*given)
+        assert "4100" in str(caught.value)
 
 
 CODES = (Y > 0) * 1
