@@ -409,7 +409,8 @@ class Rounds:
 
     def raw_score(self) -> np.ndarray:
         """Return the raw scores of the rows, shape (n_outputs, n_samples)."""
-        return self._task.raw_score
+        raw_score: np.ndarray = self._task.raw_score
+        return raw_score
 
     def first_derivatives(self) -> tuple[np.ndarray, np.ndarray]:
         """Return gradients and hessians before the first round, float64, of all outputs."""

@@ -49,8 +49,9 @@ class BoostingTask(NamedTuple):
     # float64, shape (n_samples,) or (0,): the same without the weights of classes: how many rows
     # each counts as
     sample_weight: Any
-    # float64, shape (n_outputs, n_samples): before the first round. Modified by each round.
-    raw_score: np.ndarray
+    # float64, shape (n_outputs, n_samples): before the first round. Modified by each round. It may
+    # be a RemoteColumn, too, of one output.
+    raw_score: Any
     base_score: np.ndarray  # float64, shape (n_outputs,): of the model before its first tree
     trees_before: Trees  # of the model that is continued
     loss: Loss

@@ -47,6 +47,8 @@ class ClusterColumn(NDArrayOperatorsMixin, RemoteColumn):
     """
 
     ndim = 1
+    T = property(lambda column: column)
+    size = property(len)
 
     def __init__(self, stored: dict[str, Partitions], step: Step | str, dtype: np.dtype):
         self.dtype = dtype
@@ -64,26 +66,23 @@ class ClusterColumn(NDArrayOperatorsMixin, RemoteColumn):
             return self._stored[self._step]
         first, *others = self._stored.values()
         further = (other.futures for other in others)
-        return first.like(first.settled(values_of, *further, **self._shared()))
+        steps = [self._step]
+        return first.like(first.settled(values_of, *further, keys=[*self._stored], steps=steps))
 
-    def each(self, function: Callable[..., Any], *by_partition: Any, **settings: Any) -> list[Any]:
-        """Return ``function(values, *arguments, **settings)`` of each partition that has rows.
+    def each(self, function: Callable[..., Any], *others: Any, **settings: Any) -> list[Any]:
+        """Return ``function(values, *others, **settings)`` of each partition that has rows.
 
-        `by_partition` has the arguments that differ: columns, or sequences with one for each
-        partition.
+        Others are columns, and behind them sequences with an argument for each partition.
         """
-        first, *others = self._stored.values()
-        further = [other.futures for other in others]
-        for arguments in by_partition:
-            is_column = isinstance(arguments, ClusterColumn)
-            further.append(arguments.partitions().futures if is_column else arguments)
+        columns = [self, *(other for other in others if isinstance(other, ClusterColumn))]
+        stored = {key: of for column in columns for key, of in column._stored.items()}
+        first, *arrays = stored.values()
+        further = [other.futures for other in arrays] + [*others[len(columns) - 1 :]]
+        steps = [column._step for column in columns]
         call = (function, settings)
-        parts = first.results(values_of, *further, **self._shared(), then=call)
+        parts = first.results(values_of, *further, keys=[*stored], steps=steps, then=call)
         lengths = np.diff(self.starts)
         return [part for part, n_rows in zip(parts, lengths, strict=True) if n_rows > 0]
-
-    def _shared(self) -> dict[str, Any]:
-        return {"keys": [*self._stored], "step": self._step}
 
     # --- what NumPy asks for
 
@@ -217,13 +216,13 @@ def look_at_array(values: np.ndarray) -> tuple[int, np.dtype]:
 def values_of(
     *arrays: Any,
     keys: list[str],
-    step: Step | str,
+    steps: list[Step | str],
     then: tuple[Callable[..., Any], dict[str, Any]] | None = None,
 ) -> Any:
-    """Return what a step makes of stored columns, whose `arrays` and `keys` are given.
+    """Return what the first step makes of stored columns, whose `arrays` and `keys` are given.
 
-    With `then` what a function makes of that, of the further arrays, and of settings; None if there
-    are no rows.
+    With `then` what a function makes of that, of the other steps, of the further arrays, and of
+    settings; None if there are no rows.
     """
     stored = dict(zip(keys, arrays, strict=False))
 
@@ -232,8 +231,9 @@ def values_of(
             return step.function(*map(value, step.inputs), **step.settings)
         return stored[step] if isinstance(step, str) else step
 
-    values = value(step)
+    values, *others = map(value, steps)
     if then is None:
         return values
     function, settings = then
-    return function(values, *arrays[len(keys) :], **settings) if len(values) > 0 else None
+    others += arrays[len(keys) :]
+    return function(values, *others, **settings) if len(values) > 0 else None

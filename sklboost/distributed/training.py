@@ -112,8 +112,8 @@ class ClusterRounds:
     def raw_score(self) -> np.ndarray:
         """Return the raw scores of the rows, shape (n_outputs, n_samples)."""
         parts = self._call("raw_scores")  # first: workers that it starts may have other rows
-        n_outputs, n_samples = self._task.raw_score.shape
-        raw_score = np.empty((n_outputs, n_samples))
+        n_samples = self._bins.n_samples
+        raw_score = np.empty((len(parts[0]), n_samples))
         for blocks, part in zip(self._blocks, parts, strict=True):
             raw_score[:, row_numbers(blocks * BLOCK_ROWS, n_samples)] = part
         return raw_score
@@ -238,6 +238,7 @@ class WorkerRounds:
         y, weight, sample_weight, raw_score = (
             placed.pop(0) if values is None else spread(values, len(bins)) for values in arrays
         )
+        raw_score = np.atleast_2d(raw_score)
         cuts, n_outputs = work.binning.cuts, len(raw_score)
         self._peers, self._raw_score = peers, raw_score
         with ThreadTeam(n_threads) as team:

@@ -396,7 +396,7 @@ class RowLoss(Loss):
 
     def start(self, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
         """Return the constants at which the mean gradients are 0, by Newton's method."""
-        return find_constants(self, np.atleast_2d(y), weight)
+        return find_constants(self, y, weight)
 
     def check_targets(self, y: np.ndarray, name: str) -> None:
         """Raise ValueError for a target outside of `targets`."""

@@ -1,11 +1,11 @@
 """Start values: means and quantiles of targets, and the constant of least loss.
 
-Sums do not depend on the order of the rows, nor on how threads and machines divide them. Means are
-found where the rows are; quantiles, and constants without a formula, of rows that are brought here.
+Sums do not depend on the order of the rows, nor on how threads and machines divide them: each part
+of the rows, a block here or what a machine has, is asked for its own.
 """
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,6 +23,11 @@ Change = Callable[[Any], Any]
 _SUMMED_AT_ONCE = 2**16
 NO_WEIGHT = np.empty(0)
 _CLASSES = (0.0, 1.0)
+_DIGIT_BITS, _N_DIGITS = np.uint64(8), 2**8  # of the key of a float64
+_SIGN = np.uint64(1 << 63)
+# What weights that are whole numbers come to is below 2^52, so that float64 holds their sums.
+_QUANTILE_BITS = 52
+_PRECISION = 2.0**-52  # relative, of an alpha and of its product with a weight
 _MOST_STEPS = 200
 # Of a raw score, relative to its size or to 1.
 _TOLERANCE = 1e-12
@@ -33,38 +38,87 @@ _ROUNDING = 1e-15
 # --- means and quantiles
 
 
-def exact_sum(values: Column, weight: Column = NO_WEIGHT, change: Change | None = None) -> float:
-    """Add float64 values so that their order does not matter, as whole numbers of a fine step.
+def of_parts(function: Callable[..., Any], *columns: Column, **settings: Any) -> list[Any]:
+    """Return ``function(*columns, **settings)`` of each part of the rows, in order.
 
-    If there are weights, values times weights; `change` is applied to the values before. The step
-    is 2^-61 of a bound on the sum, the largest value times their number: a value as large
-    as the largest keeps 52 bits of 500 values and 41 bits of a million.
+    A part is a block of rows, of the last axis, or what is in one place elsewhere.
+    """
+    first, *others = columns
+    if isinstance(first, RemoteColumn):
+        return first.each(function, *others, **settings)
+    return [
+        function(*(each[..., i : i + _SUMMED_AT_ONCE] for each in columns), **settings)
+        for i in range(0, first.shape[-1], _SUMMED_AT_ONCE)
+    ]
+
+
+def exact_sums(function: Callable[..., Any], *columns: Column, **settings: Any) -> np.ndarray:
+    """Add up float64 values so that their order does not matter, as whole numbers of a fine step.
+
+    They are the rows of ``function(*columns, **settings)``, shape (n_sums, n_samples), which is
+    computed for a part at a time. The step is 2^-61 of a bound on the sum, the largest value times
+    their number: a value as large as the largest keeps 52 bits of 500 values and 41 bits of a
+    million.
+    """
+    given = {"rows_of": function, "settings": settings}
+    extremes = np.array(of_parts(find_extremes, *columns, **given))
+    highest, lowest = extremes[:, 0].max(axis=0), extremes[:, 1].min(axis=0)
+    largest = np.maximum(highest, -lowest)  # of NumPy, where NaN is one
+    shifts = 61 - np.frexp(largest * columns[0].shape[-1])[1].astype(np.int64)
+    totals = np.sum(of_parts(add_whole_numbers, *columns, shifts=shifts, **given), axis=0)
+    with np.errstate(invalid="ignore"):
+        infinite = highest + lowest  # or NaN
+    sums: np.ndarray = np.ldexp(totals.astype(np.float64), -shifts)
+    return np.where(np.isfinite(largest), sums, infinite)
+
+
+def find_extremes(
+    *columns: np.ndarray, rows_of: Callable[..., Any], settings: dict[str, Any]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the largest and the smallest value in each row of what a function returns."""
+    rows = rows_of(*columns, **settings)
+    return rows.max(axis=1), rows.min(axis=1)
+
+
+@np.errstate(invalid="ignore")
+def add_whole_numbers(
+    *columns: np.ndarray,
+    shifts: np.ndarray,
+    rows_of: Callable[..., Any],
+    settings: dict[str, Any],
+) -> np.ndarray:
+    """Return the sum of each row of what a function returns, times 2 to the `shifts`, as int64."""
+    pairs = zip(rows_of(*columns, **settings), shifts.tolist(), strict=True)
+    return np.array([whole_numbers(row, shift).astype(np.int64).sum() for row, shift in pairs])
+
+
+def whole_numbers(values: Column, shift: int) -> Column:
+    """Return values times 2 to the `shift`, rounded."""
+    # in two factors, since one alone may be out of range; a product is faster than np.ldexp
+    factor, rest = math.ldexp(1.0, shift // 2), math.ldexp(1.0, shift - shift // 2)
+    return np.rint(values * factor * rest)
+
+
+def exact_sum(values: Column, weight: Column = NO_WEIGHT, change: Change | None = None) -> float:
+    """Add up values, times weights if there are any, as :func:`exact_sums` does.
+
+    `change` is applied to the values before.
     """
     if len(values) == 0:
         return 0.0
+    if change is not None and isinstance(values, RemoteColumn):
+        values, change = change(values), None
+    weights = [weight] if len(weight) else []
+    return float(exact_sums(weigh, values, *weights, change=change)[0])
 
-    n_at_once = len(values) if isinstance(values, RemoteColumn) else _SUMMED_AT_ONCE
 
-    def blocks() -> Iterator[Any]:
-        for first in range(0, len(values), n_at_once):
-            rows = slice(first, first + n_at_once)
-            some = values[rows] if change is None else change(values[rows])
-            yield some * weight[rows] if len(weight) else some
-
-    # NumPy's maximum, of which NaN is one
-    largest = float(np.max([max(some.max(), -some.min()) for some in blocks()]))
-    if largest == 0.0:
-        return 0.0
-    if not np.isfinite(largest):
-        with np.errstate(invalid="ignore"):
-            return float(sum(some.sum() for some in blocks()))  # NaN, or infinite
-    _, exponent = np.frexp(largest * len(values))
-    shift, total = 61 - int(exponent), 0
-    # in two factors, since one alone may be out of range; a product is faster than np.ldexp
-    factor, rest = math.ldexp(1.0, shift // 2), math.ldexp(1.0, shift - shift // 2)
-    for some in blocks():
-        total += int(np.rint(some * factor * rest).astype(np.int64).sum())
-    return float(np.ldexp(float(total), -shift))
+def weigh(
+    values: np.ndarray, weight: np.ndarray | None = None, change: Change | None = None
+) -> np.ndarray:
+    """Return values, perhaps changed before, times weights, shape (1, n_values)."""
+    changed = values if change is None else change(values)
+    weighed: np.ndarray = changed if weight is None else changed * weight
+    return weighed[np.newaxis]
 
 
 def weighted_mean(values: Column, weight: Column, change: Change | None = None) -> float:
@@ -74,12 +128,14 @@ def weighted_mean(values: Column, weight: Column, change: Change | None = None) 
 
 
 @np.errstate(all="ignore")
-def mean_over_targets(values: np.ndarray, y: np.ndarray, weight: np.ndarray) -> float:
+def mean_over_targets(values: Column, y: Column, weight: Column) -> float:
     """Return the mean of values, shape (n_outputs, n_samples), of rows whose target is known.
 
     The target of output o is ``o % n_targets``; NaN is not known.
     """
-    targets = np.atleast_2d(y)
+    if isinstance(y, RemoteColumn):  # one target, which all rows have, and its values
+        return weighted_mean(values, weight)
+    targets, values = np.atleast_2d(y), np.atleast_2d(values)
     is_known = ~np.isnan(targets)[np.arange(len(values)) % len(targets)]
     weights = np.broadcast_to(weight if len(weight) else 1.0, values.shape)
     return weighted_mean(values[is_known], weights[is_known])
@@ -90,22 +146,13 @@ def class_sums(codes: Column, weight: Column, n_classes: int) -> np.ndarray:
 
     `codes` are 0 to n_classes - 1, of any dtype; weights of shape (0,) are all 1.
     """
-
-    def parts(function: Callable[..., np.ndarray], **settings: Any) -> list[np.ndarray]:
-        weights = [weight] if len(weight) else []
-        if isinstance(codes, RemoteColumn):
-            return codes.each(function, *weights, n_classes=n_classes, **settings)
-        blocks = (slice(i, i + _SUMMED_AT_ONCE) for i in range(0, len(codes), _SUMMED_AT_ONCE))
-        return [
-            function(codes[rows], *(each[rows] for each in weights), n_classes, **settings)
-            for rows in blocks
-        ]
-
+    settings = {"n_classes": n_classes}
     if len(weight) == 0:
-        return np.array(np.sum(parts(count_classes), axis=0, dtype=np.float64))
-    largest = np.max(parts(largest_of_classes), axis=0)
+        counts = of_parts(count_classes, codes, **settings)
+        return np.array(np.sum(counts, axis=0, dtype=np.float64))
+    largest = np.max(of_parts(largest_of_classes, codes, weight, **settings), axis=0)
     shifts = 61 - np.frexp(largest * len(codes))[1].astype(np.int64)
-    totals = np.sum(parts(add_classes, shifts=shifts), axis=0)
+    totals = np.sum(of_parts(add_classes, codes, weight, **settings, shifts=shifts), axis=0)
     return np.array(np.ldexp(totals.astype(np.float64), -shifts))
 
 
@@ -138,10 +185,15 @@ def class_shares(codes: Column, weight: Column, n_classes: int) -> np.ndarray:
     return class_sums(codes, weight, n_classes) / total
 
 
+def each_target(y: Column) -> Any:
+    """Return the values of each target, of shape (n_samples,)."""
+    return y if y.ndim > 1 else [y]
+
+
 def known_means(y: Column, weight: Column, change: Change | None = None) -> np.ndarray:
     """Return the mean of the known values of each target, changed before; shape (n_targets,)."""
     means = []
-    for target in y if y.ndim > 1 else [y]:
+    for target in each_target(y):
         values: Any = target
         weights, least = weight, target.min(initial=np.inf)
         if np.isnan(least):
@@ -156,28 +208,85 @@ def known_means(y: Column, weight: Column, change: Change | None = None) -> np.n
     return np.array(means)
 
 
-def weighted_quantile(values: np.ndarray, weight: np.ndarray, alpha: float) -> float:
-    """Return the smallest value up to which the weights come to more than their share `alpha`.
+def weighted_quantile(values: Column, weight: Column, alpha: float) -> float:
+    """Return the quantile of one alpha, see :func:`weighted_quantiles`."""
+    return float(weighted_quantiles(values, weight, np.array([alpha]))[0])
 
-    Where they come to exactly that, the mean of this value and the next; as leaves are renewed.
-    Values that are NaN are left out; weights of shape (0,) are all 1.
+
+def weighted_quantiles(values: Column, weight: Column, alphas: np.ndarray) -> np.ndarray:
+    """Return for each alpha the smallest value at which the weights exceed their share `alpha`.
+
+    Where they come to exactly that at some value, the mean of this value and the next; as leaves
+    are renewed. Values of an array that are NaN are left out; weights of shape (0,) are all 1.
+    Others are rounded to whole numbers, whose sums do not depend on the order of the rows.
     """
-    is_known = ~np.isnan(values)
-    ordered, order = order_floats(values[is_known])
-    weights = np.asarray(weight)[is_known][order] if len(weight) else np.ones(len(ordered))
-    so_far = np.cumsum(weights)
-    # all weights times a factor are rounded, and yet a tie stays one
-    wanted, rounding = alpha * so_far[-1], len(weight) * np.spacing(so_far[-1])
-    first = min(int(np.searchsorted(so_far, wanted - rounding, side="left")), len(ordered) - 1)
-    last = min(int(np.searchsorted(so_far, wanted + rounding, side="right")), len(ordered) - 1)
-    return float(0.5 * ordered[first] + 0.5 * ordered[last])
+    n_weights, is_remote = len(weight), isinstance(values, RemoteColumn)
+    whole = weight
+    if n_weights > 0:
+        whole = whole_numbers(weight, _QUANTILE_BITS - math.frexp(exact_sum(weight))[1])
+    ordered, so_far = np.empty(0), np.empty(0)
+    if is_remote:
+        total = float(whole.sum()) if n_weights > 0 else len(values)
+    else:
+        is_known = ~np.isnan(values)
+        ordered, order = order_floats(values[is_known])
+        so_far = np.cumsum(whole[is_known][order] if n_weights > 0 else np.ones(len(order)))
+        total = so_far[-1]
+    share = alphas * total
+    # each weight may be rounded by 1/2, and yet a tie stays one
+    rounding = 0.5 * n_weights + _PRECISION * share if n_weights > 0 else 0.0
+    bounds = np.ceil(share - rounding), np.floor(share + rounding) + 1.0
+    wanted = np.clip(np.concatenate(bounds), min(1.0, total), total)
+    if is_remote:
+        found = find_by_digits(values, whole, wanted)
+    else:
+        found = ordered[np.minimum(np.searchsorted(so_far, wanted), len(ordered) - 1)]
+    quantiles: np.ndarray = 0.5 * found[: len(alphas)] + 0.5 * found[len(alphas) :]
+    return quantiles
+
+
+def find_by_digits(values: RemoteColumn, weight: Column, wanted: np.ndarray) -> np.ndarray:
+    """Return the smallest values up to which the weights come to each of what is `wanted`.
+
+    As for leaves among machines, the key of a value, a whole number in the order of floats, is
+    found from its first digit on. Weights are whole numbers; of shape (0,) they are all 1.
+    """
+    weights = [weight] if len(weight) else []
+    wanted, keys = wanted.copy(), np.zeros(len(wanted), dtype=np.uint64)
+    for lowest in range(56, -1, -8):
+        known, places = np.unique(keys, return_inverse=True)
+        sums = values.each(add_digits, *weights, keys=known, lowest=np.uint64(lowest))
+        so_far = np.sum(sums, axis=0).cumsum(axis=1)[places]
+        digits = (so_far < wanted[:, np.newaxis]).sum(axis=1)
+        for place in np.flatnonzero(digits).tolist():
+            wanted[place] -= so_far[place, digits[place] - 1]
+        keys = (keys << _DIGIT_BITS) | digits.astype(np.uint64)
+    return np.where(keys & _SIGN, keys ^ _SIGN, ~keys).view(np.float64)
+
+
+def add_digits(
+    values: np.ndarray, weight: np.ndarray | None = None, *, keys: np.ndarray, lowest: np.uint64
+) -> np.ndarray:
+    """Add up the weights of values by the next digit of their keys, after each of some `keys`.
+
+    `lowest` is the lowest bit of the digit; the result has shape (n_keys, 256).
+    """
+    numbers = (values + 0.0).view(np.uint64)  # -0.0 becomes 0.0
+    numbers = np.where(numbers & _SIGN, ~numbers, numbers | _SIGN) >> lowest
+    sums = np.empty((len(keys), _N_DIGITS))
+    for key, of_key in zip(keys, sums, strict=True):
+        rows = np.flatnonzero(numbers >> _DIGIT_BITS == key)
+        digits = (numbers[rows] - (key << _DIGIT_BITS)).astype(np.intp)
+        of_rows = None if weight is None else weight[rows]
+        of_key[:] = np.bincount(digits, of_rows, minlength=_N_DIGITS)
+    return sums
 
 
 # --- losses without a formula for their best constant
 
 
 def find_constants(
-    loss: "Loss", y: np.ndarray, weight: np.ndarray, guess: np.ndarray | None = None
+    loss: "Loss", y: Column, weight: Column, guess: np.ndarray | None = None
 ) -> np.ndarray:
     """Find the raw score of each output at which its mean gradient is 0; shape (n_outputs,).
 
@@ -187,12 +296,20 @@ def find_constants(
     through the last two points tells more, and makes the steps as long as they should be.
 
     The mean gradient of the loss must rise with the raw score. `y` has shape (n_targets,
-    n_samples), and NaN is not known; `guess` is where to begin, if not at 0.
+    n_samples), and NaN is not known, or is a column; `guess` is where to begin, if not at 0.
     """
-    weight = np.asarray(weight)
+    columns = [y, weight] if len(weight) else [y]
+    total = exact_sum(weight) if len(weight) else y.shape[-1]
+
+    def mean_derivatives(score: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return mean gradients and hessians, and which of the former are but rounding."""
+        sums = exact_sums(derivatives_at, *columns, loss=loss, score=score)
+        slope, curvature, size = (sums / total).reshape(3, -1)
+        return slope, curvature, np.abs(slope) <= _ROUNDING * size
+
     score = np.zeros(loss.n_outputs) if guess is None else np.asarray(guess, dtype=np.float64)
     low, high = np.full(loss.n_outputs, -np.inf), np.full(loss.n_outputs, np.inf)
-    slope, curvature, is_flat = _mean_gradients(loss, y, weight, score)
+    slope, curvature, is_flat = mean_derivatives(score)
     for _ in range(_MOST_STEPS):
         low, high = np.where(slope <= 0.0, score, low), np.where(slope >= 0.0, score, high)
         # at most doubled: far from its minimum a loss can be almost flat
@@ -208,20 +325,28 @@ def find_constants(
         if (np.abs(moved) <= _TOLERANCE * (1.0 + np.abs(score))).all():
             return following
         previous_slope, score = slope, following
-        slope, curvature, is_flat = _mean_gradients(loss, y, weight, score)
+        slope, curvature, is_flat = mean_derivatives(score)
         rise = np.where(moved == 0.0, 0.0, slope - previous_slope)
         secant = rise / np.where(moved == 0.0, 1.0, moved)
         curvature = np.where(secant > 0.0, np.minimum(secant, curvature), curvature)
     return score
 
 
-def _mean_gradients(
-    loss: "Loss", y: np.ndarray, weight: np.ndarray, score: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return mean gradients and hessians, and which of the former are nothing but rounding."""
-    raw_score = np.repeat(score, y.shape[1]).reshape(len(score), -1)
-    gradient, hessian = loss.gradients(y, raw_score)
-    slope, curvature, size = np.array(
-        [[weighted_mean(row, weight) for row in of] for of in (gradient, hessian, np.abs(gradient))]
-    )
-    return slope, curvature, np.abs(slope) <= _ROUNDING * size
+def derivatives_at(
+    y: np.ndarray, weight: np.ndarray | None = None, *, loss: "Loss", score: np.ndarray
+) -> np.ndarray:
+    """Return gradients, hessians and absolute gradients, times weights, of all outputs.
+
+    They are below one another; all rows have the same raw score.
+    """
+    targets = np.ascontiguousarray(np.atleast_2d(y))
+    raw_score = np.repeat(score, targets.shape[1]).reshape(len(score), -1)
+    gradient, hessian = loss.gradients(targets, raw_score)
+    derivatives = np.concatenate([gradient, hessian, np.abs(gradient)])
+    return derivatives if weight is None else derivatives * weight
+
+
+def hessian_at(y: np.ndarray, *, loss: "Loss", score: np.ndarray) -> np.ndarray:
+    """Return the hessian of each target, of a loss that has one output for each."""
+    derivatives = derivatives_at(y, loss=loss, score=score)
+    return derivatives[len(score) : 2 * len(score)].reshape(y.shape)

@@ -12,7 +12,7 @@ from sklboost import Loss, XGBClassifierLite, XGBRegressorLite
 from sklboost.data.cuts import exact_weights
 from sklboost.distributed.columns import ClusterColumn, open_column
 from sklboost.distributed.partitions import open_collection
-from sklboost.objectives.start_values import known_means
+from sklboost.objectives.start_values import known_means, weighted_quantile, weighted_quantiles
 from sklboost.tree.core.quantization import scale_of_weights
 from tests.distributed.machines import assert_same_model
 
@@ -27,10 +27,16 @@ def make_rows():
 
 
 X, Y, WEIGHT = make_rows()
+# Nearly a third of all, and all of a block and of a partition.
+WITH_ZEROS = np.where((np.arange(N_ROWS) // 500 == 8) | (X[:, 3] < -0.5), 0.0, WEIGHT)
 
 
 def in_chunks(values, chunks=CHUNKS):
     return da.from_array(values, chunks=(chunks, *values.shape[1:]))
+
+
+def refuse(column, dtype=None, copy=None):
+    raise AssertionError("the values of a column came to the client")
 
 
 @pytest.fixture(params=["float64", "float32", "int8"])
@@ -79,6 +85,40 @@ def test_what_a_fit_computes_of_columns(both):
     assert_array_equal(known_means(ones, empty, np.log1p), known_means(its, empty, np.log1p))
 
 
+@pytest.mark.usefixtures("cluster")
+@pytest.mark.parametrize("weights", ["none", "fractions", "tenths", "tiny", "one heavy", "zeros"])
+def test_quantiles_are_those_of_one_machine(monkeypatch, weights):
+    weight = {
+        "none": np.empty(0),
+        "fractions": WEIGHT,
+        "tenths": 0.1 * (1 + np.arange(N_ROWS) % 3),  # whose sums are rounded, and tie
+        "tiny": 1e-80 * WEIGHT,
+        "one heavy": np.where(np.arange(N_ROWS) == 4100, 1e7, WEIGHT),
+        "zeros": WITH_ZEROS,
+    }[weights]
+    two = np.where(np.arange(N_ROWS) % 6 < 3, -1.5, 1e-300)  # each with half of the weight
+    shuffled = np.random.default_rng(0).permutation(N_ROWS)
+    alphas = np.array([0.5, 0.001, 0.25, 0.999, 0.5 + 2**-40])
+    partitions, _ = open_collection(in_chunks(X))
+    column_of = [
+        open_column(in_chunks(of, 3000), "y", partitions, np.asarray) if len(of) else of
+        for of in (weight, Y, Y.round(), 1e200 * Y, two, np.where(Y > 0, 0.0, -0.0))
+    ]
+    for values, column in zip((Y, Y.round(), 1e200 * Y, two, 0.0 * Y), column_of[1:], strict=True):
+        expected = weighted_quantiles(values, weight, alphas)
+        again = weighted_quantiles(
+            values[shuffled], weight[shuffled] if len(weight) else weight, alphas
+        )
+        with monkeypatch.context() as patch:
+            patch.setattr(ClusterColumn, "__array__", refuse)
+            assert_array_equal(weighted_quantiles(column, column_of[0], alphas), expected)
+        assert_array_equal(again, expected)
+    if weights in ("none", "tenths"):
+        few = slice(12_996)
+        some = weight[few] if len(weight) else weight
+        assert weighted_quantile(two[few], some, 0.5) == -0.75
+
+
 # Whose targets and weights are not needed on the client.
 MODELS = {
     "squared error": XGBRegressorLite(n_estimators=3, subsample=0.6, random_state=0),
@@ -88,23 +128,73 @@ MODELS = {
     "of the user": XGBRegressorLite(
         n_estimators=2, objective=lambda y, p: (p - np.sqrt(y), np.ones_like(y))
     ),
+    "absolute error": XGBRegressorLite(n_estimators=2, objective="reg:absoluteerror"),
+    "quantiles": XGBRegressorLite(
+        n_estimators=2, objective="reg:quantileerror", quantile_alpha=[0.9, 0.1, 0.5]
+    ),
+    "percentages": XGBRegressorLite(n_estimators=2, objective="reg:mape"),
+    "expectiles": XGBRegressorLite(
+        n_estimators=2, objective="reg:expectileerror", expectile_alpha=[0.2, 0.7]
+    ),
+    "Huber": XGBRegressorLite(n_estimators=2, objective="reg:huber", huber_slope=0.5),
+    "log-cosh": XGBRegressorLite(n_estimators=2, objective="reg:logcosh"),
+    "focal": XGBClassifierLite(n_estimators=2, objective="binary:focal", class_weight="balanced"),
+    "hinge": XGBClassifierLite(n_estimators=2, objective="binary:hinge"),
 }
-
-
-def refuse(column, dtype=None, copy=None):
-    raise AssertionError("the values of a column came to the client")
 
 
 @pytest.mark.usefixtures("cluster")
 @pytest.mark.parametrize("is_weighted", [True, False])
 @pytest.mark.parametrize("name", MODELS)
 def test_they_do_not_come_to_the_client(monkeypatch, name, is_weighted):
-    y = (Y > 0) * 1 if name in ("log loss", "logarithms") else np.abs(Y).astype(np.float32)
+    has_classes = name in ("log loss", "logarithms", "focal", "hinge")
+    y = (Y > 0) * 1 if has_classes else np.abs(Y).astype(np.float32)
     one = clone(MODELS[name]).fit(X, y, sample_weight=WEIGHT if is_weighted else None)
     monkeypatch.setattr(ClusterColumn, "__array__", refuse)
     weight = in_chunks(WEIGHT, 5000) if is_weighted else None
     other = clone(MODELS[name]).fit(in_chunks(X), in_chunks(y), sample_weight=weight)
     assert_same_model(one, other)
+
+
+@pytest.mark.usefixtures("cluster")
+@pytest.mark.parametrize("name", ["squared error", "of the user", "quantile", "Huber", "focal"])
+def test_margins_do_not_come_to_the_client(monkeypatch, name):
+    of_all = {**MODELS, "quantile": XGBRegressorLite(n_estimators=2, objective="reg:quantileerror")}
+    model, y, margin = of_all[name], (Y > 0) * 1 if name == "focal" else np.abs(Y), 0.3 * X[:, 3]
+    one = clone(model).fit(X, y, sample_weight=WITH_ZEROS, base_margin=margin)
+    there = in_chunks(X), in_chunks(y, 3000)
+    given = {"sample_weight": in_chunks(WITH_ZEROS, 5000), "base_margin": in_chunks(margin, 6000)}
+    with monkeypatch.context() as patch:
+        patch.setattr(ClusterColumn, "__array__", refuse)
+        other = clone(model).fit(*there, **given)
+    assert_same_model(one, other)
+    if name == "Huber":  # continued by the same loss, and by another one
+        for slope in (0.5, 1.5):
+            more, its = (clone(model).set_params(huber_slope=slope) for _ in range(2))
+            more.fit(X, y, sample_weight=WITH_ZEROS, base_margin=margin, init_model=one)
+            its.fit(*there, **given, init_model=other)
+            assert_same_model(more, its)
+
+
+@pytest.mark.usefixtures("cluster")
+@pytest.mark.parametrize(
+    ("row", "value", "message"),
+    [
+        (4100, np.nan, "base_margin contains NaN"),
+        (9000, -np.inf, "base_margin contains infinity"),
+        (slice(500), 0.0, r"base_margin has shape \(12500,\): it must be one raw score for each"),
+    ],
+)
+def test_errors_of_margins(row, value, message):
+    margin = with_value(Y, row, value) if isinstance(row, int) else Y[500:]
+    for given in (margin, in_chunks(margin, 1000)):
+        rows = (X, Y) if given is margin else (in_chunks(X), in_chunks(Y))
+        with pytest.raises(ValueError, match=message):
+            XGBRegressorLite().fit(*rows, base_margin=given)
+    codes = np.digitize(Y, [-1.0, 1.0])
+    for rows, given in (((X, codes), Y), ((in_chunks(X), in_chunks(codes)), in_chunks(Y))):
+        with pytest.raises(ValueError, match=r"base_margin has 1 column\(s\), but the model has 3"):
+            XGBClassifierLite().fit(*rows, base_margin=given)
 
 
 @pytest.mark.parametrize("n_workers", [1, 3])
@@ -113,18 +203,30 @@ def test_the_same_bits_on_any_number_of_workers(monkeypatch, n_workers):
 
     frame = pd.DataFrame(X, columns=list("abcd")).assign(y=Y, weight=WEIGHT)
     frame["town"] = pd.Categorical(np.where(Y > 1, "Oslo", np.where(X[:, 2] > 0, "Rome", "Bern")))
-    features, model = [*"abcd", "town"], XGBRegressorLite(n_estimators=3)
-    one = model.fit(frame[features], frame["y"], sample_weight=frame["weight"])
+    features = [*"abcd", "town"]
+    models = [
+        XGBRegressorLite(n_estimators=3, objective=objective)
+        for objective in ("reg:squarederror", "reg:absoluteerror", "reg:logcosh")
+    ]
+    weighted = {"sample_weight": frame["weight"]}
+    fits = [
+        *zip(models, (weighted, weighted, {**weighted, "base_margin": frame["a"]}), strict=True)
+    ]
+    alone = [clone(model).fit(frame[features], frame["y"], **each) for model, each in fits]
     monkeypatch.setattr(ClusterColumn, "__array__", refuse)
     options = dict(processes=False, n_workers=n_workers, threads_per_worker=1)
     classifier = XGBClassifierLite(n_estimators=2, class_weight="balanced")
     towns = classifier.fit(frame[[*"abcd"]], frame["town"], sample_weight=frame["weight"])
     with Client(**options, dashboard_address=":0"):
         there = dd.from_pandas(frame, npartitions=5)
-        other = clone(model).fit(there[features], there["y"], sample_weight=there["weight"])
+        others = []
+        for model, each in fits:
+            columns = {name: there[column.name] for name, column in each.items()}
+            others.append(clone(model).fit(there[features], there["y"], **columns))
         given = there[[*"abcd"]], there["town"]
         other_towns = clone(classifier).fit(*given, sample_weight=there["weight"])
-    assert_same_model(one, other)
+    for one, other in zip(alone, others, strict=True):
+        assert_same_model(one, other)
     assert_same_model(towns, other_towns)
 
 
@@ -170,10 +272,6 @@ def test_classes_do_not_come_to_the_client(monkeypatch, kind):
         assert_array_equal(one.classes_, other.classes_, strict=True)
 
 
-# Nearly a third of all, and all of a block and of a partition.
-WITH_ZEROS = np.where((np.arange(N_ROWS) // 500 == 8) | (X[:, 3] < -0.5), 0.0, WEIGHT)
-
-
 @pytest.mark.usefixtures("cluster")
 def test_rows_of_weight_0_stay_on_the_workers(monkeypatch):
     letters = np.array(["a", "b", "c"])
@@ -216,10 +314,15 @@ def test_an_error_names_the_row_where_others_have_weight_0(cluster):
 
 def test_what_needs_all_rows_brings_them_here(cluster):
     few, margin = slice(3000), np.linspace(-1, 1, N_ROWS)
+    there = in_chunks(margin[few], 1300)
     for rows, settings, given in (
-        (slice(None), dict(objective="reg:absoluteerror", base_score=None), {}),
         (slice(None), dict(early_stopping_rounds=2, refit=True, random_state=0), {}),
         (slice(None), {}, {"base_margin": margin}),
+        (
+            few,
+            dict(early_stopping_rounds=2, refit=True, objective="reg:huber"),
+            {"base_margin": there},
+        ),
         (few, dict(early_stopping_rounds=2, subsample=0.6, random_state=0), {}),
     ):
         model = XGBRegressorLite(n_estimators=6, **settings)
@@ -259,6 +362,15 @@ def test_errors(message):
     if "contains NaN" in message:
         (note,) = caught.value.__notes__
         assert note == "This was partition 4 of y, counted from 0; rows are counted within it."
+
+
+@pytest.mark.usefixtures("cluster")
+def test_an_error_names_the_target_that_has_no_percentage():
+    y = with_value(Y, 4100, 0.0)
+    for given in ((X, y), (in_chunks(X), in_chunks(y, 3000))):
+        with pytest.raises(ValueError, match="divides by the targets") as caught:
+            XGBRegressorLite(objective="reg:mape").fit(*given)
+        assert "4100" in str(caught.value)
 
 
 CODES = (Y > 0) * 1

@@ -245,9 +245,12 @@ def make_training(
 ) -> Training:
     """Return what does the rounds of a schedule on the rows of a task."""
     rows, loss, parameters, continued = task.rows, task.loss, task.parameters, task.continued
+    raw_score: Any
     if isinstance(rows.X, RemoteFeatures) and continued is None and len(rows.margin) == 0:
         # the same of all rows, which are elsewhere: memory for one
         raw_score = np.broadcast_to(base_score[:, np.newaxis], (loss.n_outputs, len(rows.y)))
+    elif isinstance(rows.margin, RemoteColumn) and continued is None:
+        raw_score = rows.margin
     else:
         raw_score = _raw_scores(rows, base_score, continued)
     first_score = rows.margin.T

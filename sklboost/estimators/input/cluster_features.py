@@ -44,7 +44,7 @@ from sklboost.estimators.input.features import (
     shape_of,
     unless_plain,
 )
-from sklboost.estimators.input.rows import read_weights
+from sklboost.estimators.input.rows import read_margins, read_weights
 
 if TYPE_CHECKING:
     from sklboost.estimators.input.targets import Targets
@@ -97,24 +97,35 @@ class ClusterSource(FrameAdapter):
 
 
 def cluster_columns(
-    source: ClusterSource, y: Any, sample_weight: Any, kind: "type[Targets]", caller: str
-) -> tuple[Any, Any]:
+    source: ClusterSource,
+    y: Any,
+    sample_weight: Any,
+    base_margin: Any,
+    kind: "type[Targets]",
+    caller: str,
+) -> tuple[Any, Any, Any]:
     """Read targets and weights where they are, if both are there, and the kind of targets can be.
 
-    Else they are returned as they are.
+    And raw scores of one dimension, if they are there, too. Else these are returned as they are.
     """
     given = [y] if sample_weight is None else [y, sample_weight]
-    is_column = (dask_kind(each) in ("Series", "Array") and each.ndim == 1 for each in given)
-    if not kind.stays or not all(is_column):
-        return y, sample_weight
+    if not kind.stays or not all(map(_is_column, given)):
+        return y, sample_weight, base_margin
     X, read = source.partitions, partial(kind.read, name="y", caller=caller)
     column = open_column(y, "y", X, read)
     if column is None:
-        return y, sample_weight
+        return y, sample_weight, base_margin
     if sample_weight is not None:
         read = partial(read_weights, name="sample_weight")
         sample_weight = open_column(sample_weight, "sample_weight", X, read)
-    return column, sample_weight
+    if _is_column(base_margin):
+        read = partial(read_margins, name="base_margin")
+        base_margin = open_column(base_margin, "base_margin", X, read)
+    return column, sample_weight, base_margin
+
+
+def _is_column(given: Any) -> bool:
+    return dask_kind(given) in ("Series", "Array") and given.ndim == 1
 
 
 def _column_of(parts: list[Any]) -> ColumnAdapter:

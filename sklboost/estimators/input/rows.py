@@ -370,8 +370,8 @@ class Rows(NamedTuple):
     # multiplies them. Empty: all 1. It may be a RemoteColumn, too.
     weight: Any
     # float64, shape (n_samples, n_outputs) or (0, 0): the user's raw scores before the first tree.
-    # Empty: the model's own.
-    margin: np.ndarray
+    # Empty: the model's own. A RemoteColumn, if `y` is one and there is one a row.
+    margin: Any
     # int, shape (n_samples,) or (0,): of the rows in the user's `X`; in the validation data, -1 is
     # its first row, -2 its second. Empty: 0, 1, 2, ... A RemoteColumn, if `weight` is one.
     numbers: Any = np.empty(0, dtype=np.intp)
@@ -393,7 +393,7 @@ class Rows(NamedTuple):
         """Raw scores before the first tree, shape (n_outputs, n_samples): the margin, if any."""
         arrays = row_arrays_of(self.X)
         if len(self.margin) > 0:
-            return arrays.copy(self.margin.T, np.float64)
+            return arrays.copy(np.atleast_2d(self.margin.T), np.float64)
         return arrays.full(base_score, len(self.y))
 
     @property
@@ -419,6 +419,8 @@ class Rows(NamedTuple):
 
     def join(self, other: "Rows") -> "Rows":
         """Append other rows; the result has no groups."""
+        if isinstance(self.y, RemoteColumn):
+            return self.with_arrays().join(other)
         weight = np.empty(0)
         if len(self.weight) or len(other.weight):
             weight = np.concatenate(
@@ -454,9 +456,11 @@ class Rows(NamedTuple):
         return self._replace(X=self.X.here()) if isinstance(self.X, RemoteFeatures) else self
 
     def with_arrays(self) -> "Rows":
-        """Return the rows with targets and weights in this process."""
-        here = (np.asarray(values) for values in (self.y, self.weight, self.numbers))
-        return self._replace(**dict(zip(("y", "weight", "numbers"), here, strict=True)))
+        """Return the rows with targets, weights and margins in this process."""
+        names = ("y", "weight", "margin", "numbers")
+        here = {name: np.asarray(getattr(self, name)) for name in names}
+        here["margin"] = np.atleast_2d(here["margin"].T).T
+        return self._replace(**here)
 
     def words_for(self, row: int) -> str:
         """Name a row as the user knows it."""
@@ -481,7 +485,7 @@ def training_rows(
 ) -> tuple[Rows, FittedFeatures]:
     """Check the rows of a fit; drop those of weight 0, or of no known target."""
     learn_table: Any = fit_table
-    sample_weight = given.sample_weight
+    sample_weight, base_margin = given.sample_weight, given.base_margin
     if isinstance(X, BinnedMatrix):
         check_array(X.bins, estimator=settings.caller, **SHAPE_CHECKS)
     elif dask_kind(X):
@@ -493,7 +497,8 @@ def training_rows(
         )
 
         (X, names), learn_table = cluster_source(X, settings), fit_cluster
-        y, sample_weight = cluster_columns(X, y, sample_weight, kind, settings.caller)
+        columns = y, sample_weight, base_margin
+        y, sample_weight, base_margin = cluster_columns(X, *columns, kind, settings.caller)
     else:
         X, names = fit_source(X, settings, encodings)
 
@@ -524,7 +529,7 @@ def training_rows(
     groups = np.empty(0)
     if given.groups is not None:
         groups = one_each(given.groups, "groups", "group", len(X))
-    margin = base_margins(given.base_margin, X, "")
+    margin = base_margins(base_margin, X, "")
     rows = Rows(X, y, weight, margin, groups=groups).take(is_used)
     if rows.y.ndim == 2 and rows.y.dtype.kind == "f":
         is_unknown = np.isnan(rows.y).all(axis=0)
@@ -593,16 +598,16 @@ def _weights(sample_weight: Any, y: Any, name: str) -> tuple[Any, Any]:
     return weight, is_used & is_positive
 
 
-def base_margins(base_margin: Any, X: Any, of: str) -> np.ndarray:
-    """Return given raw scores, float64, shape (n_samples, n_outputs); empty for None."""
+def base_margins(base_margin: Any, X: Any, of: str) -> Any:
+    """Return raw scores, float64, shape (n_samples, n_outputs), or a column; empty for None."""
     if base_margin is None:
         return np.empty((0, 0))
     name = f"base_margin{of}"
-    margin = row_values(base_margin, name, "raw scores")
-    margin = check_array(margin, dtype=np.float64, ensure_2d=False, allow_nd=True, input_name=name)
-    if margin.ndim == 1:
+    is_read = isinstance(base_margin, RemoteColumn)
+    margin = base_margin if is_read else read_margins(base_margin, name)
+    if margin.ndim == 1 and not is_read:
         margin = margin[:, np.newaxis]
-    if margin.ndim != 2 or len(margin) != len(X):
+    if margin.ndim > 2 or len(margin) != len(X):
         raise ValueError(
             f"{name} has shape {np.shape(base_margin)}: it must be one raw score for each of the "
             f"{len(X)} rows, or one for each row and class or target"
@@ -610,10 +615,18 @@ def base_margins(base_margin: Any, X: Any, of: str) -> np.ndarray:
     return margin
 
 
-def check_margin_outputs(margin: np.ndarray, n_outputs: int) -> None:
+def read_margins(base_margin: Any, name: str) -> np.ndarray:
+    """Return the raw scores that were given as float64, none of which is NaN or infinite."""
+    margin = row_values(base_margin, name, "raw scores")
+    settings: dict[str, Any] = dict(ensure_2d=False, allow_nd=True, input_name=name)
+    return check_array(margin, dtype=np.float64, **settings)
+
+
+def check_margin_outputs(margin: Any, n_outputs: int) -> None:
     """Raise ValueError unless there is a margin for every output."""
-    if len(margin) > 0 and margin.shape[1] != n_outputs:
+    n_columns = 1 if margin.ndim == 1 else margin.shape[1]
+    if len(margin) > 0 and n_columns != n_outputs:
         raise ValueError(
-            f"base_margin has {margin.shape[1]} column(s), but the model has {n_outputs} raw "
+            f"base_margin has {n_columns} column(s), but the model has {n_outputs} raw "
             "score(s) a row: one for each target, or label, or class of more than two"
         )

@@ -15,6 +15,7 @@ from sklboost.objectives.loss import Loss, RowLoss, by_rows, row_formula
 from sklboost.objectives.metric import losses_of_rows
 from sklboost.objectives.start_values import (
     class_shares,
+    each_target,
     find_constants,
     known_means,
     weighted_mean,
@@ -145,8 +146,7 @@ class FocalLoss(_LabelLoss):
         return -exp_of_negative(gamma * log_q) * log_p
 
     def start(self, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
-        constants = find_constants(self, np.atleast_2d(y), weight)
-        return _bounded(constants)
+        return _bounded(find_constants(self, y, weight))
 
 
 @inlined
@@ -188,8 +188,8 @@ class HingeLoss(_LabelLoss):
 
     def start(self, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
         """Return 1 where class 1 has more than half of the weight, -1 for less, 0 for just half."""
-        labels = np.atleast_2d(y)
-        return np.array([2.0 * weighted_quantile(label, weight, 0.5) - 1.0 for label in labels])
+        medians = [weighted_quantile(label, weight, 0.5) for label in each_target(y)]
+        return 2.0 * np.array(medians) - 1.0
 
     def raw_of(self, prediction: float) -> np.ndarray:
         """Return the point between -1 and 1 that the prediction is between 0 and 1."""

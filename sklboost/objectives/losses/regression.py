@@ -1,11 +1,14 @@
 """Losses of regression: quantiles, robust, relative, and of counts and amounts."""
 
 import math
+from functools import partial
+from typing import Any
 
 import numpy as np
 
 from sklboost.engine.compiling import inlined
 from sklboost.engine.elementary import exp, exp_of_negative, log, log_of_factorial, log_of_one_plus
+from sklboost.engine.structs import RemoteColumn
 from sklboost.objectives.blocks import mean_of_log
 from sklboost.objectives.domains import (
     ABOVE_MINUS_1,
@@ -17,10 +20,13 @@ from sklboost.objectives.domains import (
 )
 from sklboost.objectives.loss import RowLoss, by_rows, row_formula
 from sklboost.objectives.start_values import (
+    each_target,
     find_constants,
+    hessian_at,
     known_means,
     mean_over_targets,
     weighted_quantile,
+    weighted_quantiles,
 )
 
 
@@ -81,13 +87,9 @@ class QuantileError(OrderedAlphas):
         return max(alpha * difference, (alpha - 1.0) * difference)
 
     def start(self, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
-        targets = np.atleast_2d(y)
-        return np.array(
-            [
-                weighted_quantile(targets[output % len(targets)], weight, alpha)
-                for output, alpha in enumerate(self.parameters)
-            ]
-        )
+        targets, n_targets = each_target(y), self.n_outputs // self._n_alphas
+        alphas = self.parameters[::n_targets]
+        return np.array([weighted_quantiles(of, weight, alphas) for of in targets]).T.ravel()
 
 
 class AbsoluteError(QuantileError):
@@ -142,20 +144,20 @@ class _RobustLoss(RowLoss):
 
     def start(self, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
         """Return the constants at which the mean gradients are 0, found from the medians."""
-        targets = np.atleast_2d(y)
-        medians = np.array([weighted_quantile(target, weight, 0.5) for target in targets])
-        return find_constants(self, targets, weight, medians)
+        medians = np.array([weighted_quantile(target, weight, 0.5) for target in each_target(y)])
+        return find_constants(self, y, weight, medians)
 
     def unit(self, y: np.ndarray, raw_score: np.ndarray, weight: np.ndarray) -> float:
         """Return the mean hessian at the best constant: tiny, if residuals are large there.
 
         The loss depends on differences only, so what scores explain of the targets is taken off.
         """
-        targets = np.atleast_2d(y)
-        if raw_score.size > 0:
-            targets = targets - raw_score
-        start = self.start(targets, weight)[:, np.newaxis]
-        _, hessian = self.gradients(targets, np.repeat(start, targets.shape[1], axis=1))
+        targets: Any = y - raw_score if raw_score.size > 0 else y
+        is_remote = isinstance(targets, RemoteColumn)
+        weight = weight if is_remote else np.asarray(weight)
+        settings: dict[str, Any] = {"loss": self, "score": self.start(targets, weight)}
+        of_rows = partial(targets.apply, hessian_at) if is_remote else partial(hessian_at, targets)
+        hessian = of_rows(**settings)
         return mean_over_targets(hessian, targets, weight)
 
 
@@ -316,13 +318,12 @@ class AbsolutePercentageError(RowLoss):
 
     def start(self, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
         """Return the medians of the targets, weighted with ``1 / |y|``."""
-        targets = np.atleast_2d(y)
-        shares = (weight if len(weight) else 1.0) / np.abs(targets)
-        pairs = zip(targets, shares, strict=True)
-        return np.array([weighted_quantile(target, share, 0.5) for target, share in pairs])
+        weights: Any = weight if len(weight) else 1.0
+        pairs = ((target, weights / np.abs(target)) for target in each_target(y))
+        return np.array([weighted_quantile(*pair, 0.5) for pair in pairs])
 
     def unit(self, y: np.ndarray, raw_score: np.ndarray, weight: np.ndarray) -> float:
-        return mean_over_targets(1.0 / np.abs(np.atleast_2d(y)), y, weight)
+        return mean_over_targets(1.0 / np.abs(y), y, weight)
 
     def check_targets(self, y: np.ndarray, name: str) -> None:
         why = (
