@@ -49,8 +49,9 @@ class Exchange:
         }
         self._error: BaseException | None = None
         self._buffers = [np.empty(0, dtype=np.int64)] * peers.size
-        peers.phase = "blocks"
-        self._blocks = [part.view(np.int64) for part in self._from_all(blocks)]
+        peers.phase, is_own = "blocks", np.zeros(-(-n_samples // BLOCK_ROWS), dtype=np.uint8)
+        is_own[blocks] = 1
+        self._blocks = [np.flatnonzero(mask) for mask in peers.gather(is_own)]
         # each machine adds up, and searches, columns of about as many cells
         of_cells = np.arange(peers.size + 1) * matrix.cell_starts[-1] / peers.size
         self._columns = np.searchsorted(matrix.cell_starts, of_cells)
@@ -87,7 +88,7 @@ class Exchange:
     def largest(self, numbers: np.ndarray, phase: str = "derivatives") -> np.ndarray:
         """Return the elementwise maximum, over all machines, of an array of float64."""
         self._peers.phase = phase
-        parts = [part.view(np.float64) for part in self._from_all(numbers)]
+        parts = [part.view(np.float64) for part in self._peers.gather(numbers)]
         return np.max(parts, axis=0).reshape(numbers.shape)
 
     def raise_error(self) -> None:
@@ -108,11 +109,6 @@ class Exchange:
             self.machines.failed[0] = 1
         return 0
 
-    def _from_all(self, part: np.ndarray) -> list[np.ndarray]:
-        """Send the same to every machine; return the bytes that each sent."""
-        part_bytes = np.ascontiguousarray(part).reshape(-1).view(np.uint8)
-        return self._peers.all_to_all([part_bytes] * self._peers.size)
-
     def _order_totals(self) -> None:
         """Put the sums of the blocks of all machines in the order of the blocks."""
         sums, totals = self._derivatives.sums, self._derivatives.totals
@@ -121,13 +117,14 @@ class Exchange:
         pieces[:, :, : sums.shape[2]] = sums
         # added in order, as one machine does
         own = pieces.reshape(*sums.shape[:2], n_blocks, n_pieces).cumsum(axis=-1)[..., -1]
-        for blocks, part in zip(self._blocks, self._from_all(own), strict=True):
+        sizes = [len(blocks) * own.nbytes // n_blocks for blocks in self._blocks]
+        for blocks, part in zip(self._blocks, self._peers.gather(own, sizes), strict=True):
             totals[:, :, blocks] = part.view(np.float64).reshape(*sums.shape[:2], -1)
 
     def _add_counts(self) -> None:
         """Add up the counts of all machines, for the first member of the team."""
         own = self._counts.sum(axis=0)
-        self._counts[0] = sum(part.view(np.int64) for part in self._from_all(own))
+        self._counts[0] = sum(part.view(np.int64) for part in self._peers.gather(own))
         self._counts[1:] = 0
 
     def _find_largest_weights(self) -> None:
@@ -142,10 +139,10 @@ class Exchange:
         """
         selection = self._selection
         sums = selection.sums[: selection.n_leaves[0]].reshape(-1)
-        parts = [part.view(np.uint8) for part in np.array_split(sums, self._peers.size)]
-        of_all = [part.view(np.float64) for part in self._peers.all_to_all(parts)]
-        own = np.sum(of_all, axis=0)
-        sums[:] = np.concatenate([part.view(np.float64) for part in self._from_all(own)])
+        parts = np.array_split(sums, self._peers.size)
+        sizes = [part.nbytes for part in parts]
+        of_all = self._peers.gather(self._peers.add_up(parts), sizes)
+        sums[:] = np.concatenate(of_all).view(np.float64)
 
     def _add_histograms(self) -> None:
         """Add what the others have to the own columns of the histograms that were built."""
@@ -162,24 +159,21 @@ class Exchange:
         parts = []
         for rank in range(self._peers.size):
             start, stop = starts[rank : rank + 2]
-            n_cells = n_builds * (stop - start) if rank != own else 0
+            n_cells = n_builds * (stop - start)
             size = n_cells + sums.size
             if len(self._buffers[rank]) < size:
                 self._buffers[rank] = np.empty(2 * size, dtype=np.int64)
             part = self._buffers[rank][:size]
-            if n_cells > 0:
+            if rank == own:  # the own cells are where they are to be added up
+                part[:n_cells] = 0
+            else:
                 pack_cells(pool.histograms, slots, strips, start, stop, part)
             part[n_cells:] = sums
-            parts.append(part.view(np.uint8))
+            parts.append(part)
         start, stop = starts[own : own + 2]
-        total = np.zeros_like(sums)
-        for received in self._peers.all_to_all(parts):
-            part = received.view(np.int64)
-            n_cells = part.size - sums.size
-            if n_cells > 0:
-                add_cells(pool.histograms, slots, strips, siblings, start, stop, part)
-            total += part[n_cells:]
-        self._keep_sums(total)
+        total = self._peers.add_up(parts)
+        add_cells(pool.histograms, slots, strips, siblings, start, stop, total)
+        self._keep_sums(total[total.size - sums.size :])
 
     def _sums_of_nodes(self) -> np.ndarray:
         """Return what else is added up, int64, shape (n_sums,)."""
@@ -215,7 +209,7 @@ class Exchange:
         found = np.empty(len(nodes), dtype=best_split)
         found["split"], found["categories"] = tree.splits[nodes], tree.categories[nodes]
         found["left"] = tree.sums[nodes, LEFT]
-        of_all = np.array([part.view(found.dtype) for part in self._from_all(found)])
+        of_all = np.array([part.view(found.dtype) for part in self._peers.gather(found)])
         gains = of_all["split"]["gain"]
         if self._params.symmetric == 1:
             gains = self._sums_of_gains(gains)

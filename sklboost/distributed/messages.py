@@ -1,7 +1,13 @@
 """Messages between the workers of a training, over the connections that Dask makes.
 
-The only message is a part for each other rank (:meth:`Peers.all_to_all`). :func:`open_peers`
-connects one rank: by streams, or by queues where all workers are threads of one process.
+What each rank has is sent to all (:meth:`Peers.gather`), or added up for each
+(:meth:`Peers.add_up`), in steps: a message to the rank that is 1, 2, 4, 8, ... further, the ranks
+being a ring. So a rank sends as many messages as the number of ranks has binary digits, and each
+part once to each rank that it is for. :func:`open_peers` connects one rank: by streams, or by
+queues where all workers are threads of one process.
+
+Source: Bruck, Ho, Kipnis, Upfal & Weathersby (1997), "Efficient algorithms for all-to-all
+communications in multiport message-passing systems", section 4.
 """
 
 import asyncio
@@ -23,9 +29,9 @@ from distributed.comm import Comm, connect
 
 STREAM = "sklboost-stream"  # the operation that offers a connection to another machine
 
-_LENGTH = struct.Struct("<Q")  # before each part: its number of bytes
-_SMALL = 1 << 14  # bytes of a part that is copied, to go out with its length at once
-_LARGE = 1 << 25  # bytes of a part whose memory is not kept for later ones
+_LENGTH = struct.Struct("<Q")  # before each message: its number of bytes
+_SMALL = 1 << 14  # bytes of a message that is copied, to go out with its length at once
+_LARGE = 1 << 25  # bytes of a message whose memory is not kept for later ones
 _UNUSED = 2  # references to memory that is known here only, counted by a call
 _NOT_NOW = (BlockingIOError, InterruptedError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
 _PATIENCE = 1.0  # seconds of waiting, until sockets are tried in case that they were closed here
@@ -53,19 +59,42 @@ class Peers(ABC):
         self.n_messages: Counter[str] = Counter()
         self.n_bytes: Counter[str] = Counter()
 
-    def all_to_all(self, parts: Sequence[np.ndarray]) -> list[np.ndarray]:
-        """Send a part, uint8, to each rank, and return what each rank sent here, read-only.
+    def gather(self, part: np.ndarray, sizes: Sequence[int] | None = None) -> list[np.ndarray]:
+        """Send an array to all ranks; return the bytes that each has sent, uint8, read-only.
 
-        Every rank calls it the same number of times, in the same order, from one thread, not the
-        event loop's. Parts may be empty, and written to when it returns; in the own place it
-        returns the own part. LostPeerError if a peer is gone, StoppedError after :meth:`stop`.
+        `sizes` are the numbers of bytes of each rank; None: all send as many. Every rank calls this
+        and :meth:`add_up` the same number of times, in the same order, from one thread, not the
+        event loop's. LostPeerError if a peer is gone, StoppedError after :meth:`stop`.
         """
-        others = [part.nbytes for rank, part in enumerate(parts) if rank != self.rank]
-        self.n_messages[self.phase] += len(others)
-        self.n_bytes[self.phase] += sum(others)
-        received = self._exchange(parts)
-        received[self.rank] = parts[self.rank]
-        return received
+        known = [np.ascontiguousarray(part).reshape(-1).view(np.uint8)]  # of this rank, the last...
+        sizes = [part.nbytes] * self.size if sizes is None else sizes
+        while (step := len(known)) < self.size:
+            new = range(step, min(2 * step, self.size))
+            message = self._shift(step, known[: len(new)])
+            stops = np.cumsum([sizes[self.rank - distance] for distance in new])
+            known += np.split(message, stops[:-1])
+        return [known[self.rank - rank] for rank in range(self.size)]
+
+    def add_up(self, parts: Sequence[np.ndarray]) -> np.ndarray:
+        """Send an array to each rank; return the sum of those for this rank.
+
+        The arrays of all ranks for one have the same length and type. They are overwritten.
+        """
+        sums = [parts[(self.rank + distance) % self.size] for distance in range(self.size)]
+        while len(sums) > 1:
+            step = 1 << (len(sums) - 1).bit_length() - 1
+            message, start = self._shift(step, sums[step:]), 0
+            for own in sums[: len(sums) - step]:
+                own += message[start : start + own.nbytes].view(own.dtype)
+                start += own.nbytes
+            sums = sums[:step]
+        return sums[0]
+
+    def _shift(self, step: int, parts: Sequence[np.ndarray]) -> np.ndarray:
+        """Send parts to the rank that is `step` further; return what came from the one before."""
+        self.n_messages[self.phase] += 1
+        self.n_bytes[self.phase] += sum(part.nbytes for part in parts)
+        return self._exchange((self.rank + step) % self.size, (self.rank - step) % self.size, parts)
 
     @abstractmethod
     def stop(self) -> None:
@@ -75,8 +104,8 @@ class Peers(ABC):
         """
 
     @abstractmethod
-    def _exchange(self, parts: Sequence[np.ndarray]) -> list[np.ndarray]:
-        """Send the parts of the other ranks and return theirs; the own place may hold anything."""
+    def _exchange(self, to: int, source: int, parts: Sequence[np.ndarray]) -> np.ndarray:
+        """Send parts to a rank as one message; return the bytes of another's, read-only."""
 
 
 async def open_peers(
@@ -85,8 +114,8 @@ async def open_peers(
     """Return the peers of a rank on a worker, connected to it.
 
     `addresses` has the worker of each rank. It connects to the higher ranks and waits for the lower
-    ones, whose connections the worker puts into `comms`, until it is cancelled. No rank may send a
-    part before all are connected.
+    ones, whose connections the worker puts into `comms`, until it is cancelled. No rank may send
+    anything before all are connected.
     """
     protocols = {address.partition("://")[0] for address in addresses}
     if protocols == {"inproc"}:
@@ -131,25 +160,22 @@ class StreamPeers(Peers):
         for stream in self._streams.values():
             stream.shut()
 
-    def _exchange(self, parts: Sequence[np.ndarray]) -> list[np.ndarray]:
-        for rank, stream in self._streams.items():
-            stream.begin(parts[rank])
-        busy = ready = list(self._streams.values())
+    def _exchange(self, to: int, source: int, parts: Sequence[np.ndarray]) -> np.ndarray:
+        self._streams[to].send(parts)
+        self._streams[source].expect()
+        busy = ready = [self._streams[rank] for rank in {to, source}]
         while not self._stopped:
             for stream in ready:
                 stream.go_on()
             busy = [stream for stream in busy if stream.watch(self._selector)]
             if not busy:
-                received = list(parts)
-                for rank, stream in self._streams.items():
-                    received[rank] = stream.end()
-                return received
+                return self._streams[source].end()
             ready = [key.data for key, _ in self._selector.select(_PATIENCE)] or busy
         raise StoppedError("the training was stopped")
 
 
 class _Stream:
-    """A connection to another rank, the part that goes out and the part that comes in.
+    """A connection to another rank, the message that goes out and the one that comes in.
 
     The event loop does not watch the connection any more. `address` is the worker's.
     """
@@ -162,24 +188,24 @@ class _Stream:
         self._watched = 0  # what the selector waits for
         self._outgoing: list[memoryview] = []
         self._length = bytearray(_LENGTH.size)
-        self._missing = memoryview(b"")  # the rest to receive: of the length, then of the part
-        self._part: np.ndarray | None = None
-        self._memory = np.empty(0, dtype=np.uint8)  # of parts that came
+        self._missing = memoryview(b"")  # the rest to receive: of the length, then of the message
+        self._message: np.ndarray | None = None
+        self._memory = np.empty(0, dtype=np.uint8)  # of messages that came
 
     def shut(self) -> None:
         """End all traffic: both machines notice, wherever they are."""
         with suppress(OSError):  # a TLS socket's own method would go on without TLS
             socket.socket.shutdown(self._socket, socket.SHUT_RDWR)
 
-    def begin(self, part: np.ndarray) -> None:
-        """Take a part to be sent, and expect one."""
-        length = _LENGTH.pack(part.nbytes)
-        if part.nbytes <= _SMALL:
-            self._outgoing = [memoryview(length + part.tobytes())]
-        else:
-            self._outgoing = [memoryview(length), np.ascontiguousarray(part).data]
-        self._part = None
-        self._missing = memoryview(self._length)
+    def send(self, parts: Sequence[np.ndarray]) -> None:
+        """Take parts to be sent as one message."""
+        n_bytes = sum(part.nbytes for part in parts)
+        whole = [memoryview(_LENGTH.pack(n_bytes)), *(part.view(np.uint8).data for part in parts)]
+        self._outgoing = [memoryview(b"".join(whole))] if n_bytes <= _SMALL else whole
+
+    def expect(self) -> None:
+        """Be ready for a message."""
+        self._message, self._missing = None, memoryview(self._length)
 
     def go_on(self) -> None:
         """Send and receive what can be without waiting."""
@@ -203,12 +229,12 @@ class _Stream:
             if n_bytes == 0:
                 raise ConnectionResetError("it was closed on the other side")
             self._missing = self._missing[n_bytes:]
-            if self._part is None and not self._missing.nbytes:
-                part = self._part = self._room(*_LENGTH.unpack(self._length))
-                self._missing = part.data
+            if self._message is None and not self._missing.nbytes:
+                message = self._message = self._room(*_LENGTH.unpack(self._length))
+                self._missing = message.data
 
     def _room(self, n_bytes: int) -> np.ndarray:
-        """Return memory for a part: an earlier part's, if nobody refers to it any more.
+        """Return memory for a message: an earlier one's, if nobody refers to it any more.
 
         Large memory that is new costs as much time as the message: Dask has workers give it back to
         the operating system.
@@ -235,15 +261,15 @@ class _Stream:
         return needed != 0
 
     def end(self) -> np.ndarray:
-        """Return the part that came."""
-        part, self._part = self._part, None
-        assert part is not None
-        part.flags.writeable = False
-        return part
+        """Return the message that came."""
+        message, self._message = self._message, None
+        assert message is not None
+        message.flags.writeable = False
+        return message
 
 
 class Mailboxes:
-    """Where threads of one process leave parts, or the reason why there will be none.
+    """Where threads of one process leave messages, or the reason why there will be none.
 
     Rank r leaves them for rank s in ``sent_by[r][s]``.
     """
@@ -261,6 +287,7 @@ class ThreadPeers(Peers):
         self._mailboxes = mailboxes  # kept: those who come later find them by a weak reference
         self._outgoing = mailboxes.sent_by[rank]
         self._incoming = [of_rank[rank] for of_rank in mailboxes.sent_by]
+        self._stopped = False
 
     @classmethod
     def make(cls, size: int) -> "list[ThreadPeers]":
@@ -270,21 +297,20 @@ class ThreadPeers(Peers):
 
     def stop(self) -> None:
         """Leave errors for this rank and for the others."""
+        self._stopped = True
         for mailbox in self._incoming:
             mailbox.put(StoppedError("the training was stopped"))
         for mailbox in self._outgoing:
             mailbox.put(LostPeerError(f"machine {self.rank} has ended"))
 
-    def _exchange(self, parts: Sequence[np.ndarray]) -> list[np.ndarray]:
-        for part, mailbox in zip(parts, self._outgoing, strict=True):
-            sent = part.copy()
-            sent.flags.writeable = False
-            mailbox.put(sent)
-        received = []
-        for mailbox in self._incoming:
-            found = mailbox.get()
-            if isinstance(found, Exception):
-                mailbox.put(found)  # for later exchanges
-                raise found
-            received.append(found)
-        return received
+    def _exchange(self, to: int, source: int, parts: Sequence[np.ndarray]) -> np.ndarray:
+        sent = np.concatenate([part.view(np.uint8) for part in parts])
+        sent.flags.writeable = False
+        self._outgoing[to].put(sent)
+        found = self._incoming[source].get()
+        if self._stopped:
+            raise StoppedError("the training was stopped")
+        if isinstance(found, Exception):
+            self._incoming[source].put(found)  # for later exchanges
+            raise found
+        return found

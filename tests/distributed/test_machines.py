@@ -223,7 +223,7 @@ def test_losses_of_users(monkeypatch, name, n_machines):
     group = ThreadGroup(n_machines, lose_at=[1])
     one, other, rounds = fit_both(monkeypatch, model, X, Y + 20, group, sample_weight=weight)
     assert_same_model(one, other)
-    assert "derivatives" in rounds.traffic
+    assert ("derivatives" in rounds.traffic) == (n_machines > 2)  # of those left
 
 
 def test_there_is_room_for_some_of_the_parallel_trees_of_a_round(monkeypatch):
@@ -244,7 +244,7 @@ def test_one_block_of_rows_is_on_one_machine(monkeypatch):
     model = XGBRegressorLite(n_estimators=5, subsample=0.5, random_state=0)
     one, other, rounds = fit_both(monkeypatch, model, X, y, ThreadGroup(3))
     assert_same_model(one, other)
-    assert rounds.traffic == {"blocks": (0, 0)}
+    assert rounds.traffic == {}
 
 
 @pytest.mark.parametrize("lose_at", [(), (0, 2)])
@@ -350,7 +350,7 @@ def test_memory_is_free_when_machines_are_no_more(fails):
     rows = np.arange(2 * BLOCK_ROWS) % 9.0
     with ThreadTeam(1) as team:
         matrix = training_bins(team, rows[:, np.newaxis], np.empty(0), 9)[0]
-    peers._incoming[1].put(np.zeros(8, dtype=np.uint8))  # the other's blocks
+    peers._incoming[1].put(np.ones(2, dtype=np.uint8))  # which blocks the other has
     exchange = Exchange(peers, matrix, np.array([0]), len(rows))
     alive = weakref.ref(exchange)
     gc.disable()

@@ -53,10 +53,15 @@ def in_threads(function, peers):
         return list(threads.map(function, peers))
 
 
-def drawn(sender, receiver, step):
-    rng = np.random.default_rng([sender, receiver, step])
-    n_bytes = int(10 ** rng.uniform(0, 6.5)) - 1
-    return np.full(n_bytes, rng.integers(256), dtype=np.uint8)
+def drawn(sender, step):
+    rng = np.random.default_rng([sender, step])
+    return np.full(int(10 ** rng.uniform(0, 5.5)) - 1, rng.integers(256), dtype=np.uint8)
+
+
+def numbers_of(sender, receiver, step):
+    """Return numbers, as many from every sender."""
+    n = int(10 ** np.random.default_rng([receiver, step]).uniform(0, 4.5)) - 1
+    return np.random.default_rng([sender, receiver, step]).integers(1000, size=n)
 
 
 @contextmanager
@@ -66,29 +71,39 @@ def peers_of(kind, size):
 
 
 @pytest.mark.parametrize("kind", ["threads", "sockets"])
-@pytest.mark.parametrize("size", [1, 2, 4])
+@pytest.mark.parametrize("size", [1, 2, 3, 5, 8])
 def test_parts_of_random_sizes_at_random_times(kind, size):
     def exchange(peers):
-        for step in range(15):
+        for step in range(6):
             time.sleep(0.001 * np.random.default_rng([peers.rank, step]).integers(3))
-            parts = [drawn(peers.rank, receiver, step) for receiver in range(size)]
-            received = peers.all_to_all(parts)
-            assert received[peers.rank] is parts[peers.rank]
-            for part in parts:
-                part[:] = 0  # the receivers have their own
+            part = drawn(peers.rank, step)
+            received = peers.gather(part, [len(drawn(rank, step)) for rank in range(size)])
+            part[:] = 0  # the others have their own
             for sender in set(range(size)) - {peers.rank}:
-                np.testing.assert_array_equal(received[sender], drawn(sender, peers.rank, step))
+                np.testing.assert_array_equal(received[sender], drawn(sender, step))
                 assert not received[sender].flags.writeable
+            total = peers.add_up([numbers_of(peers.rank, rank, step) for rank in range(size)])
+            own = sum(numbers_of(sender, peers.rank, step) for sender in range(size))
+            np.testing.assert_array_equal(total, own)
 
     with peers_of(kind, size) as peers:
         in_threads(exchange, peers)
+    n_steps = (size - 1).bit_length()
+    for each in peers:
+        assert each.n_messages.total() == 12 * n_steps
+        sent = sum(
+            (size - 1) * len(drawn(rank, step)) + 8 * numbers_of(0, rank, step).size * (size - 1)
+            for step in range(6)
+            for rank in range(size)
+        )
+    assert sum(each.n_bytes.total() for each in peers) == sent
 
 
 @pytest.mark.parametrize("kind", ["threads", "sockets"])
 def test_messages_are_counted_by_phase(kind):
     def exchange(peers):
         for _ in range(20):
-            peers.all_to_all([np.zeros(10 * peers.rank + 1, dtype=np.uint8)] * 2)
+            peers.gather(np.zeros(10 * peers.rank + 1, dtype=np.uint8), [1, 11])
 
     with peers_of(kind, 2) as (first, second):
         first.phase = "histograms"
@@ -102,14 +117,14 @@ def test_messages_are_counted_by_phase(kind):
 def test_memory_of_parts_is_used_again_when_nobody_has_them():
     def exchange(peers):
         received = [
-            peers.all_to_all([np.full(n_bytes, n_bytes % 256, dtype=np.uint8)] * 2)[1 - peers.rank]
+            peers.gather(np.full(n_bytes, n_bytes % 256, dtype=np.uint8))[1 - peers.rank]
             for n_bytes in (100_000, 90_000, 100_000)
         ]
         for part in received:  # all that are still here have memory of their own
             assert (part == len(part) % 256).all()
         places = set()
         for n_bytes in (80_000, 100_000, 5):
-            part = peers.all_to_all([np.zeros(n_bytes, dtype=np.uint8)] * 2)[1 - peers.rank]
+            part = peers.gather(np.zeros(n_bytes, dtype=np.uint8))[1 - peers.rank]
             assert len(part) == n_bytes
             places.add(part.ctypes.data)
             del part
@@ -120,11 +135,11 @@ def test_memory_of_parts_is_used_again_when_nobody_has_them():
 
 
 def test_parts_with_gaps_in_memory():
-    parts = np.arange(200_000, dtype=np.uint8).reshape(-1, 2).T
+    parts = np.arange(400_000).reshape(2, -1, 2)[..., 0]
     with connected(2) as (peers, _):
-        received = in_threads(lambda one: one.all_to_all(parts), peers)
-    for rank, parts_of_rank in enumerate(received):
-        np.testing.assert_array_equal(parts_of_rank[1 - rank], parts[rank])
+        received = in_threads(lambda one: one.gather(parts[one.rank]), peers)
+    for of_all in received:
+        np.testing.assert_array_equal([part.view(parts.dtype) for part in of_all], parts)
 
 
 @pytest.mark.parametrize("sent", [b"", b"\x05\0\0", b"\x05\0\0\0\0\0\0\0abc"])
@@ -134,7 +149,7 @@ def test_a_peer_that_ends_in_the_middle_is_lost(sent):
         sockets[1][0].close()
         for _ in range(2):
             with pytest.raises(LostPeerError, match="tcp://somewhere:1 broke"):
-                peers[0].all_to_all([np.zeros(3, dtype=np.uint8)] * 2)
+                peers[0].gather(np.zeros(3, dtype=np.uint8))
 
 
 @pytest.mark.parametrize("n_bytes", [10, 30_000_000])  # they wait to read, or to write
@@ -142,9 +157,9 @@ def test_a_peer_that_ends_in_the_middle_is_lost(sent):
     ("rank", "error"), [(0, StoppedError("was stopped")), (2, LostPeerError("somewhere:2 broke"))]
 )
 def test_a_stop_ends_the_waits_of_sockets(n_bytes, rank, error):
-    parts = [np.zeros(n_bytes, dtype=np.uint8)] * 3
+    part = np.zeros(n_bytes, dtype=np.uint8)
     with connected(3) as (peers, _), ThreadPoolExecutor(1) as threads:
-        call = threads.submit(peers[0].all_to_all, parts)
+        call = threads.submit(peers[0].gather, part)
         time.sleep(0.1)
         assert not call.done()
         for _ in range(2):
@@ -152,28 +167,28 @@ def test_a_stop_ends_the_waits_of_sockets(n_bytes, rank, error):
         with pytest.raises(type(error), match=str(error)):
             call.result(timeout=0.9)
         with pytest.raises(type(error), match=str(error)):
-            peers[0].all_to_all(parts)
+            peers[0].gather(part)
 
 
 def test_a_stop_ends_the_waits_of_threads():
     first, second = ThreadPeers.make(2)
-    parts = [np.zeros(3, dtype=np.uint8)] * 2
+    part = np.zeros(3, dtype=np.uint8)
     with ThreadPoolExecutor(1) as threads:
-        waiting = threads.submit(first.all_to_all, parts)
+        waiting = threads.submit(first.gather, part)
         second.stop()
         with pytest.raises(LostPeerError, match="machine 1 has ended"):
             waiting.result(timeout=10)
     for _ in range(2):
         with pytest.raises(LostPeerError, match="machine 1 has ended"):
-            first.all_to_all(parts)
+            first.gather(part)
         with pytest.raises(StoppedError, match="stopped"):
-            second.all_to_all(parts)
+            second.gather(part)
 
 
 def test_a_socket_closed_here_ends_a_wait():
-    parts = [np.zeros(10, dtype=np.uint8)] * 2
+    part = np.zeros(10, dtype=np.uint8)
     with connected(2) as (peers, sockets), ThreadPoolExecutor(1) as threads:
-        call = threads.submit(peers[0].all_to_all, parts)
+        call = threads.submit(peers[0].gather, part)
         time.sleep(0.1)
         sockets[0][1].close()
         with pytest.raises(LostPeerError, match="somewhere:1 broke"):
