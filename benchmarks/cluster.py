@@ -180,7 +180,6 @@ def write_table(records):
 
 BLOCK_ROWS = 4096
 CELL, SCALES, BEST_SPLIT = 8, 16, 64  # bytes of a cell, of a block's scales, of a node's best split
-CLIENT_ROW = 16  # bytes of a row that the client sends: target and raw score
 FEATURES, BINS, DEPTH, TREES = 28, 256, 6, 100
 THREADS = 16  # of a worker, in the model
 LATENCY = 25e-6  # seconds of a message on the network, assumed
@@ -205,46 +204,36 @@ def traffic(n_rows, n_workers, n_cells=FEATURES * BINS, depth=DEPTH, nodes=None)
     `nodes` are the histograms built and the nodes searched. None: those of a full tree.
     """
     built, searched = (2 ** (depth - 1), 2**depth - 1) if nodes is None else nodes
-    others = n_workers - 1
+    others, steps = n_workers - 1, (n_workers - 1).bit_length()
     return {
-        "scales": (others, SCALES * math.ceil(n_rows / BLOCK_ROWS) / n_workers * others),
+        "scales": (steps, SCALES * math.ceil(n_rows / BLOCK_ROWS) / n_workers * others),
         "histograms": (
-            depth * others,
+            depth * steps,
             CELL * (built * n_cells / n_workers + 1) * others,  # and the sum of all rows
         ),
-        "splits": (depth * others, BEST_SPLIT * searched * others),
+        "splits": (depth * steps, BEST_SPLIT * searched * others),
     }
 
 
-def seconds(n_rows, n_workers, gbit, constants, by_trees=False):
-    """Return the seconds of a tree in its parts; and of the client, once.
-
-    With `by_trees`, as if an exchange were made of log2(n) rounds of one message instead of
-    messages to all; the bytes are the same.
-    """
+def seconds(n_rows, n_workers, gbit, constants):
+    """Return the seconds of a tree in its parts."""
     sent = traffic(n_rows, n_workers)
     n_messages = sum(count for count, _ in sent.values())
-    n_exchanges = 1 + 2 * DEPTH if n_workers > 1 else 0
-    rounds = n_exchanges
-    if by_trees and n_workers > 1:
-        rounds *= math.ceil(math.log2(n_workers))
-        n_messages = rounds
     added = sent["histograms"][1] / CELL  # as many cells come as go
     return {
         "rows": n_rows * constants.row / (n_workers * THREADS),
         "search": constants.search / (n_workers * THREADS),
         "adding": added * constants.cell,
-        "messages": n_messages * constants.message + rounds * LATENCY,
+        "messages": n_messages * (constants.message + LATENCY),
         "call": constants.call if n_workers > 1 else 0.0,
         "bytes": 8 * sum(size for _, size in sent.values()) / (gbit * 1e9),
-        "client": 0.0 if n_workers == 1 else 8 * CLIENT_ROW * n_rows / (gbit * 1e9),
     }
 
 
 def best_number(n_rows, constants):
     """Return of how many workers the rows and the messages of a tree take least time together."""
-    of_rows = n_rows * constants.row / THREADS
-    return max(1, round(math.sqrt(of_rows / ((1 + 2 * DEPTH) * constants.message))))
+    of_step = (1 + 2 * DEPTH) * (constants.message + LATENCY)  # log2 of the workers, each tree
+    return max(1, round(math.log(2.0) * n_rows * constants.row / (THREADS * of_step)))
 
 
 def _scale(n_rows):
@@ -258,11 +247,8 @@ def _scale(n_rows):
         for gbit in GBITS:
             for n_workers in N_WORKERS:
                 job = {"n_rows": n_rows, "gbit": gbit, "n_workers": n_workers}
-                for by_trees in (False, True) if n_workers > 1 else (False,):
-                    parts = seconds(n_rows, n_workers, gbit, constants, by_trees)
-                    client = parts.pop("client")
-                    total = {"fit": TREES * sum(parts.values()) + client, "client": client}
-                    yield {"kind": "model", **job, "by_trees": by_trees, **parts, **total}
+                parts = seconds(n_rows, n_workers, gbit, constants)
+                yield {"kind": "model", **job, **parts, "fit": TREES * sum(parts.values())}
 
 
 class Probe:
@@ -273,11 +259,11 @@ class Probe:
 
     def exchange(self, n_times):
         """Return the seconds of the processor for a message."""
-        parts = [np.zeros(64, dtype=np.uint8)] * self.peers.size
+        part, n_steps = np.zeros(64, dtype=np.uint8), (self.peers.size - 1).bit_length()
         start = time.thread_time()
         for _ in range(n_times):
-            self.peers.all_to_all(parts)
-        return (time.thread_time() - start) / max(1, n_times) / (self.peers.size - 1)
+            self.peers.gather(part)
+        return (time.thread_time() - start) / max(1, n_times) / n_steps
 
 
 def _check(n_workers, n_rows):
@@ -349,20 +335,15 @@ def write_scale(records):
             numbers = (f"{value:,.0f}" for value in (own[0], n, own[1], size))
             checks.append([str(check["n_workers"]), what, *numbers])
     parts = ("rows", "adding", "messages", "call", "bytes")
-    model = [["rows", "Gbit/s", "workers", *(f"{part}, ms" for part in parts), "client, s"]]
-    model[0] += ["fit, s", "fit, s, by trees"]
-    by_trees = {_job(each): each["fit"] for each in kinds["model"] if each["by_trees"]}
-    for each in (each for each in kinds["model"] if not each["by_trees"]):
-        other = by_trees.get(_job(each))
-        model.append(
-            [
-                *(f"{value:,}" for value in _job(each)),
-                *(f"{1000 * each[part]:,.2f}" for part in parts),
-                f"{each['client']:.1f}",
-                f"{each['fit']:,.1f}",
-                "" if other is None else f"{other:,.1f}",
-            ]
-        )
+    model = [["rows", "Gbit/s", "workers", *(f"{part}, ms" for part in parts), "fit, s"]]
+    model += [
+        [
+            *(f"{each[name]:,}" for name in ("n_rows", "gbit", "n_workers")),
+            *(f"{1000 * each[part]:,.2f}" for part in parts),
+            f"{each['fit']:,.1f}",
+        ]
+        for each in kinds["model"]
+    ]
     return [
         "# Training on many workers\n",
         "What one worker sends for a tree, measured in fits of "
@@ -374,18 +355,13 @@ def write_scale(records):
         f"{1e6 * found['message']:.1f} µs of the processor a message, "
         f"{1e9 * found['cell']:.2f} ns a cell added, {1e3 * found['call']:.1f} ms a call of the "
         f"client, {1e6 * found['latency']:.0f} µs latency "
-        "(assumed). Milliseconds of a tree; seconds that the client takes to send targets; seconds "
-        "of a fit, and if messages went by trees of workers.\n",
+        "(assumed). Milliseconds of a tree, and seconds of a fit. Targets are on the workers.\n",
         *runner.markdown(model, 0),
         "\nRows and messages of a tree take least time together with "
         + ", ".join(f"{e['n_workers']} workers for {e['n_rows']:,} rows" for e in kinds["best"])
         + ".",
         f"\n{runner.origin(kinds['constants'], 'cluster scale')}",
     ]
-
-
-def _job(record):
-    return record["n_rows"], record["gbit"], record["n_workers"]
 
 
 if __name__ == "__main__":

@@ -42,10 +42,7 @@ def test_each_loss_is_measured_in_each_way(tmp_path):
 def test_seconds():
     few, many = (benchmark.seconds(10**9, n, 10, CONSTANTS) for n in (10, 1000))
     assert few["rows"] == pytest.approx(100 * many["rows"])
-    assert many["messages"] > 100 * few["messages"]
-    by_trees = benchmark.seconds(10**9, 1000, 10, CONSTANTS, by_trees=True)
-    assert by_trees["messages"] < many["messages"] / 50
-    assert few["client"] == pytest.approx(12.8)
+    assert many["messages"] == pytest.approx(10 / 4 * few["messages"])
     assert benchmark.seconds(10**9, 1, 10, CONSTANTS)["messages"] == 0.0
     n = benchmark.best_number(10**9, CONSTANTS)
     spent = [sum(benchmark.seconds(10**9, m, 1e9, CONSTANTS).values()) for m in (n // 2, n, 2 * n)]
