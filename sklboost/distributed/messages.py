@@ -66,13 +66,17 @@ class Peers(ABC):
         and :meth:`add_up` the same number of times, in the same order, from one thread, not the
         event loop's. LostPeerError if a peer is gone, StoppedError after :meth:`stop`.
         """
-        known = [np.ascontiguousarray(part).reshape(-1).view(np.uint8)]  # of this rank, the last...
+        known = [
+            np.ascontiguousarray(part).reshape(-1).view(np.uint8)
+        ]  # of this rank, the one before...
         sizes = [part.nbytes] * self.size if sizes is None else sizes
         while (step := len(known)) < self.size:
-            new = range(step, min(2 * step, self.size))
-            message = self._shift(step, known[: len(new)])
-            stops = np.cumsum([sizes[self.rank - distance] for distance in new])
-            known += np.split(message, stops[:-1])
+            stop, start = min(2 * step, self.size), 0
+            message = self._shift(step, known[: stop - step])
+            for distance in range(step, stop):
+                n_bytes = sizes[self.rank - distance]
+                known.append(message[start : start + n_bytes])
+                start += n_bytes
         return [known[self.rank - rank] for rank in range(self.size)]
 
     def add_up(self, parts: Sequence[np.ndarray]) -> np.ndarray:
