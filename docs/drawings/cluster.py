@@ -17,7 +17,7 @@ def draw() -> str:
         "client: the process that calls fit",
         "parameters, classes, cut points, trees",
         "a sample of 200,000 rows; rows for validation; callbacks",
-        "margins and several targets: 8 bytes a row",
+        "several targets: 8 bytes a row",
     )
     for number in range(N_WORKERS):
         left = LEFT + number * (WIDE + GAP)
@@ -30,7 +30,7 @@ def draw() -> str:
             middle,
             TASKS + 19,
             "tasks",
-            "partitions of X, of y, of weights",
+            "partitions of X, y, weights",
             "reading, bins",
         )
         drawing.arrow([(middle, TASKS + 66), (middle, ACTOR)])
