@@ -66,9 +66,8 @@ class Peers(ABC):
         and :meth:`add_up` the same number of times, in the same order, from one thread, not the
         event loop's. LostPeerError if a peer is gone, StoppedError after :meth:`stop`.
         """
-        known = [
-            np.ascontiguousarray(part).reshape(-1).view(np.uint8)
-        ]  # of this rank, the one before...
+        # of this rank, of the one before, ...
+        known = [np.ascontiguousarray(part).reshape(-1).view(np.uint8)]
         sizes = [part.nbytes] * self.size if sizes is None else sizes
         while (step := len(known)) < self.size:
             stop, start = min(2 * step, self.size), 0

@@ -101,8 +101,9 @@ class BaseBooster(
             (`categorical_features`). NaN is a missing value, as is what the frame calls missing;
             infinity is an ordinary one. Integers and times are exact however large. Or what
             :func:`sklboost.bin_features` made of them. Or a DataFrame or an Array of Dask: then the
-            workers of the current ``distributed.Client`` do the training, with the same bits, and
-            all other arguments, which may be of Dask, too, come to this process.
+            workers of the current ``distributed.Client`` do the training, with the same bits. Other
+            arguments may be of Dask, too: those of one target, weight or margin a row stay there,
+            the others come to this process.
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
             Targets: numbers for the regressor, labels of any kind for the classifier. Several
             columns are several targets; for the classifier several labels, 1 where a row has the

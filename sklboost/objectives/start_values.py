@@ -220,17 +220,19 @@ def weighted_quantiles(values: Column, weight: Column, alphas: np.ndarray) -> np
     are renewed. Values of an array that are NaN are left out; weights of shape (0,) are all 1.
     Others are rounded to whole numbers, whose sums do not depend on the order of the rows.
     """
-    n_weights, is_remote = len(weight), isinstance(values, RemoteColumn)
-    whole = weight
+    is_remote = isinstance(values, RemoteColumn)
+    if not is_remote:
+        is_known = ~np.isnan(values)
+        values, weight = values[is_known], weight[is_known] if len(weight) else weight
+    n_weights, whole = len(weight), weight
     if n_weights > 0:
         whole = whole_numbers(weight, _QUANTILE_BITS - math.frexp(exact_sum(weight))[1])
     ordered, so_far = np.empty(0), np.empty(0)
     if is_remote:
         total = float(whole.sum()) if n_weights > 0 else len(values)
     else:
-        is_known = ~np.isnan(values)
-        ordered, order = order_floats(values[is_known])
-        so_far = np.cumsum(whole[is_known][order] if n_weights > 0 else np.ones(len(order)))
+        ordered, order = order_floats(values)
+        so_far = np.cumsum(whole[order] if n_weights > 0 else np.ones(len(order)))
         total = so_far[-1]
     share = alphas * total
     # each weight may be rounded by 1/2, and yet a tie stays one

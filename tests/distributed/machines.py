@@ -111,7 +111,7 @@ def on_machines(monkeypatch, group, binned):
 
 
 def assert_same_model(one, other):
-    for name in ("nodes", "outputs", "tree_starts", "n_pruned"):
+    for name in ("nodes", "outputs", "tree_starts", "n_pruned", "base_score"):
         np.testing.assert_array_equal(
             np.asarray(getattr(one.model_, name)).view(np.uint8),
             np.asarray(getattr(other.model_, name)).view(np.uint8),

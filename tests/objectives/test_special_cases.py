@@ -26,6 +26,7 @@ from sklboost.objectives.start_values import (
     exact_sum,
     find_constants,
     weighted_mean,
+    weighted_quantile,
 )
 from tests.objectives.training import derivatives_in_training
 from tests.small_models import small
@@ -223,6 +224,17 @@ def test_weighted_mean():
     assert weighted_mean(values, NO_WEIGHT) == 3.0
     assert weighted_mean(values, np.array([2.0, 1.0, 1.0])) == 2.5
     assert weighted_mean(values, np.full(3, 1e9)) == 3.0
+
+
+def test_medians_do_not_depend_on_rows_of_unknown_targets():
+    known, heavy = np.array([1.0, 2.0, 3.0, 4.0]), np.array([1.0, 1.0, 1.0, 1.0, 1e17, 1e17])
+    y = np.append(known, [np.nan, np.nan])
+    assert weighted_quantile(y, heavy, 0.5) == weighted_quantile(known, heavy[:4], 0.5) == 2.5
+    for scale in (1e-20, 1.0, 1e20):
+        both = scale * np.array([y, np.arange(1.0, 7.0)])
+        starts = AbsolutePercentageError(2).start(both, NO_WEIGHT)
+        alone = [AbsolutePercentageError().start(of, NO_WEIGHT) for of in (scale * known, both[1])]
+        assert_array_equal(starts, np.ravel(alone))
 
 
 # --- whole fits ----------------------------------------------------------------------------------
