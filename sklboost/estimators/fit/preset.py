@@ -625,7 +625,7 @@ def _how_much(lost: Outcome, won: Outcome) -> str:
 # --- steps
 
 # Up to so many raw scores of training rows, the steps of the fit are so much smaller than in
-# the trials, and its rounds so many times as many, as long as they are no more than so many.
+# the trials, and its rounds so many times as many, as long as they are about so many at the most.
 _FINER_STEPS = (
     (12_000, 8, np.inf),
     (50_000, 4, 2_500),
@@ -670,7 +670,7 @@ def _steps(task: FitTask, outcome: Outcome, n_scores: int) -> dict[str, Choice]:
     else:
         # how much smaller the steps are than in the trials; larger for want of time
         finer, most_rounds = next(steps for most, *steps in _FINER_STEPS if n_scores <= most)
-        finer = min(finer, max(1.0, most_rounds / n_rounds), in_time / n_rounds)
+        finer = min(finer, max(1.0, np.rint(most_rounds / n_rounds)), in_time / n_rounds)
         finer = int(finer) if finer >= 1.0 else max(finer, _TRIAL_RATE / _LARGEST_RATE)
         if parameters.booster == "dart":
             finer = min(finer, 1.0)
