@@ -73,10 +73,6 @@ class RemoteFeatures(ABC):
         """Return what :func:`~sklboost.data.row_hashes.hash_rows` does of features here."""
 
     @abstractmethod
-    def gather(self) -> np.ndarray:
-        """Return all values as an array here: floats, codes of categories; NaN where missing."""
-
-    @abstractmethod
     def with_cuts(self, weight: np.ndarray, max_bin: int, n_jobs: int | None) -> "RemoteFeatures":
         """Return the rows with the cut points of these, which rows chosen among them keep."""
 
@@ -86,7 +82,7 @@ class RemoteFeatures(ABC):
 
     @abstractmethod
     def join(self, values: np.ndarray) -> "RemoteFeatures":
-        """Return the rows and behind them others, given as :meth:`gather` returns them."""
+        """Return the rows and behind them others: floats, codes of categories, NaN if missing."""
 
     @abstractmethod
     def add_trees(self, model: Model, trees: tuple[int, int], raw_score: np.ndarray) -> None:
