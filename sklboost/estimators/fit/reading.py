@@ -374,8 +374,9 @@ def _check_cluster_parameters(parameters: Parameters, kind: type[Targets]) -> No
     loss = parameters.objective
     if not isinstance(loss, Loss) and isinstance(kind.task, str):
         loss = make_loss(loss, kind.task, 1, vars(parameters))
-    of_rows = type(loss).prepare is Loss.prepare and loss.can_repeat
-    if isinstance(loss, Loss) and not (of_rows or isinstance(loss, RankingLoss)):
+    if not isinstance(loss, Loss) or isinstance(loss, RankingLoss):
+        return
+    if type(loss).prepare is not Loss.prepare or not loss.can_repeat:
         what = f"objective={loss.name!r}, where the derivatives of a row depend on other rows,"
         raise _refusal(what, "choose another one")
 
