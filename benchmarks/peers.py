@@ -231,7 +231,9 @@ def make_estimator(library, settings, task, n_threads, seed=0, left_out=(), **ch
         parameters.pop(name, None)
     if spec.threads is not None:
         parameters[spec.threads] = n_threads
-    name = spec.regressor if task == "regression" else spec.classifier
+    name = spec.classifier if task not in ("regression", "ranking") else spec.regressor
+    if task == "ranking":
+        name = name.replace("Regressor", "Ranker")
     return getattr(importlib.import_module(spec.module), name)(**parameters)
 
 

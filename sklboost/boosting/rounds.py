@@ -341,7 +341,8 @@ class Rounds:
         self._task = task = task._replace(y=np.ascontiguousarray(np.atleast_2d(task.y)))
         self._raw: RawMatrix | None = None
         self._added_to: Evaluation | None = None  # the rows, once trees were added to them
-        self._fill = task.loss.prepare(team, task.y, task.weight, task.sampling_seed)
+        prepare = task.prepare or task.loss.prepare
+        self._fill = prepare(team, task.y, task.weight, task.sampling_seed)
         if task.params.linear_tree == 1 and not isinstance(task.X, BinnedMatrix):
             self._raw = raw_matrix(value_array(task.X))
         arrays = row_arrays_of(task.X)

@@ -13,7 +13,7 @@ import numpy as np
 from sklboost.data.features import Features
 from sklboost.engine.model import Trees
 from sklboost.engine.structs import BinCuts, FeatureRules, TrainingBins, TreeParams
-from sklboost.objectives.loss import Loss
+from sklboost.objectives.loss import FillDerivatives, Loss
 from sklboost.tree.core.machines import Machines
 from sklboost.tree.core.quantization import WeightScale
 
@@ -66,6 +66,8 @@ class BoostingTask(NamedTuple):
     weight_scale: WeightScale | None = None  # of the rows of all; None: that of `weight`
     # returns the elementwise maximum of an array of float64 over all machines, which all call it
     largest: Callable[[np.ndarray], np.ndarray] = np.asarray
+    # in place of the loss's `prepare`, where rows of other machines decide on derivatives of these
+    prepare: Callable[..., FillDerivatives] | None = None
 
     @property
     def n_outputs(self) -> int:

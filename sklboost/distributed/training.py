@@ -8,7 +8,7 @@ are lost, the client starts those that are left with the trees so far.
 """
 
 import pickle
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -31,7 +31,9 @@ from sklboost.engine.model import Trees
 from sklboost.engine.parallel import ThreadTeam
 from sklboost.engine.structs import BinCuts, TrainingBins, TreeParams
 from sklboost.objectives.custom import FaultyRowError
-from sklboost.tree.core.machines import BLOCK_ROWS, row_numbers
+from sklboost.objectives.loss import FillDerivatives
+from sklboost.objectives.losses.ranking import RankingLoss, read_queries
+from sklboost.tree.core.machines import BLOCK_ROWS, Machines, row_numbers
 from sklboost.tree.core.quantization import WeightScale, scale_of_weights
 from sklboost.tree.predict.assembly import assemble_model
 from sklboost.tree.predict.prediction import add_trees
@@ -173,16 +175,18 @@ class ClusterRounds:
         # an array, since the group sends large arrays by themselves, and cuts of wide data are
         # large
         pickled_work = np.frombuffer(cloudpickle.dumps(work), dtype=np.uint8)
+        self._blocks = [blocks for blocks, *_ in placed.values()]
+        is_ranking = isinstance(task.loss, RankingLoss)
+        divided = divide_queries(task.y, self._blocks) if is_ranking else [()] * len(placed)
         arguments = {}
-        for worker, (blocks, *pieces) in placed.items():
+        for (worker, (blocks, *pieces)), documents in zip(placed.items(), divided, strict=True):
             arrays = tuple(
                 None if isinstance(values, ClusterColumn) else values_of_blocks(values, blocks)
                 for values in every
             )
-            arguments[worker] = (pickled_work, workers[worker], arrays, blocks, *pieces)
+            arguments[worker] = (pickled_work, workers[worker], arrays + documents, blocks, *pieces)
         self._group.start(WorkerRounds, arguments)
         self.n_threads = sum(workers[worker] for worker in placed)
-        self._blocks = [blocks for blocks, *_ in placed.values()]
 
 
 def values_of_blocks(values: np.ndarray, blocks: np.ndarray) -> np.ndarray:
@@ -193,6 +197,23 @@ def values_of_blocks(values: np.ndarray, blocks: np.ndarray) -> np.ndarray:
         return values[..., :1]
     starts = (blocks * BLOCK_ROWS).tolist()  # slices: numbers of rows take more than the values
     return np.concatenate([values[..., i : i + BLOCK_ROWS] for i in starts], axis=-1)
+
+
+def divide_queries(y: np.ndarray, blocks: Sequence[np.ndarray]) -> list[tuple[np.ndarray, ...]]:
+    """Return for each worker, given its blocks, what it has to know of the rows of others.
+
+    The documents of all queries that several workers have rows of, worker by worker: their rows,
+    relevances and queries, float64, shape (3, n_documents); how many of them each worker has; and
+    of its own queries, how many documents there are before each.
+    """
+    _, queries, sizes = np.unique(y[1], return_inverse=True, return_counts=True)
+    rows = [row_numbers(of_worker * BLOCK_ROWS, len(queries)) for of_worker in blocks]
+    known = [np.unique(queries[of_worker]) for of_worker in rows]
+    is_shared = np.bincount(np.concatenate(known)) > 1
+    shared = [of_worker[is_shared[queries[of_worker]]] for of_worker in rows]
+    numbers, counts = np.concatenate(shared), np.array([*map(len, shared)])
+    n_before, documents = sizes.cumsum() - sizes, np.vstack([numbers, y[:, numbers]])
+    return [(documents, counts, n_before[of_worker]) for of_worker in known]
 
 
 # --- on a worker ----------------------------------------------------------------------------------
@@ -216,12 +237,44 @@ def spread(values: np.ndarray, n_samples: int) -> np.ndarray:
     return np.array(np.broadcast_to(values, (*values.shape[:-1], n_values)), order="C")
 
 
+def prepare_queries(
+    loss: RankingLoss, peers: Peers, machines: Machines, divided: Any, *of_rows: Any
+) -> FillDerivatives:
+    """Prepare a loss for the rows and the others of their queries, see :func:`divide_queries`.
+
+    In each round a machine sends the raw scores of its rows of shared queries to all others.
+    """
+    (documents, counts, n_before), (team, y, _, seed) = divided, of_rows
+    n_own, bounds = y.shape[1], np.append(0, counts.cumsum())
+    sent, is_needed = slice(*bounds[peers.rank : peers.rank + 2]), np.isin(documents[2], y[1])
+    is_needed[sent] = False
+    numbers = row_numbers(machines.first_rows, machines.n_samples)
+    places = np.searchsorted(numbers, documents[0, sent])
+    # a query has its documents in the order of all rows, and here are those of others behind
+    order = np.append(numbers, documents[0, is_needed]).argsort()
+    queries = read_queries(np.hstack([y, documents[1:, is_needed]])[:, order])
+    queries = queries._replace(rows=order[queries.rows], n_before=np.array(n_before))
+    fill_all = loss.prepare_queries(team, queries, np.empty(0), seed)
+    raw_scores, derivatives = np.empty((1, len(order))), np.empty((2, 1, len(order)), np.float32)
+
+    def fill(round_: int, raw_score: np.ndarray, gradient: np.ndarray, hessian: np.ndarray) -> None:
+        peers.phase = "queries"
+        received = peers.gather(raw_score[0, places], (raw_score.itemsize * counts).tolist())
+        raw_scores[:, :n_own] = raw_score
+        raw_scores[0, n_own:] = np.concatenate(received).view(raw_score.dtype)[is_needed]
+        fill_all(round_, raw_scores, *derivatives)
+        gradient[:], hessian[:] = derivatives[:, :, :n_own]
+
+    return fill
+
+
 class WorkerRounds:
     """The rounds on one worker; each method is called on all workers at the same time.
 
     `pickled_work` is a pickled :class:`Work`; `arrays` are y, weight, sample_weight and raw_score
     of the rows, as in ``BoostingTask``; each may be of one row, for all, or None: a column, which
-    the pieces have. These and the blocks are as :meth:`ClusterBins.place` returns them.
+    the pieces have. Behind them, of a ranking, is what :func:`divide_queries` returns. The blocks
+    and pieces are as :meth:`ClusterBins.place` returns them.
     """
 
     def __init__(
@@ -229,14 +282,14 @@ class WorkerRounds:
         peers: Peers,
         pickled_work: np.ndarray,
         n_threads: int,
-        arrays: tuple[np.ndarray | None, ...],
+        arrays: tuple[Any, ...],
         blocks: np.ndarray,
         *pieces: Any,
     ):
         work: Work = pickle.loads(pickled_work.data)
         bins, *placed = assemble(*pieces)
         y, weight, sample_weight, raw_score = (
-            placed.pop(0) if values is None else spread(values, len(bins)) for values in arrays
+            placed.pop(0) if values is None else spread(values, len(bins)) for values in arrays[:4]
         )
         raw_score = np.atleast_2d(raw_score)
         cuts, n_outputs = work.binning.cuts, len(raw_score)
@@ -247,6 +300,7 @@ class WorkerRounds:
             team.run(fill_columns, bins, columns)
             matrix = lay_out_cells(bins, read_only(columns), cuts, work.binning.has_missing)
             self._exchange = Exchange(peers, matrix, blocks, work.n_samples)
+            whole = work.settings["loss"], peers, self._exchange.machines, arrays[4:]
             task = BoostingTask(
                 X=bins,
                 matrix=matrix,
@@ -261,6 +315,7 @@ class WorkerRounds:
                 machines=self._exchange.machines,
                 weight_scale=work.weight_scale,
                 largest=self._exchange.largest,
+                prepare=partial(prepare_queries, *whole) if arrays[4:] else None,
                 **work.settings,
             )
             self._rounds = Rounds(team, task, (work.n_at_once, work.n_at_once))

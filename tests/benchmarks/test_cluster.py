@@ -28,7 +28,7 @@ def test_each_loss_is_measured_in_each_way(tmp_path):
     size = ["--rows", "9000", "--features", "4", "--trees", "2", "--repeats", "1"]
     benchmark.main([*size, "--out", str(tmp_path)])
     of_fit = {(r["task"], r["way"]): r for r in runner.read(tmp_path / "cluster.jsonl")}
-    assert len(of_fit) == 3 * 3
+    assert len(of_fit) == 4 * 3
     page = (tmp_path / "cluster.md").read_text("utf-8")
     for loss, title in benchmark.LOSSES.items():
         ways = (benchmark.ONE, benchmark.CLUSTER, benchmark.PEER)

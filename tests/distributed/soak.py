@@ -17,7 +17,7 @@ import dask.array
 import numpy as np
 from sklearn.base import clone
 
-from sklboost import XGBClassifierLite, XGBRegressorLite
+from sklboost import XGBClassifierLite, XGBRankerLite, XGBRegressorLite
 from sklboost.distributed.worker_group import LostWorkersError, WorkerGroup
 from tests.distributed.machines import assert_same_model
 from tests.distributed.worker_groups import open_group, start, wait_until, worker_threads
@@ -56,9 +56,13 @@ def fit(group: WorkerGroup, rng: random.Random) -> None:
             (XGBRegressorLite, signal, {"objective": "reg:quantileerror"}),
             (XGBClassifierLite, labels, {"class_weight": "balanced"}),
             (XGBClassifierLite, labels == "low", {"class_weight": {False: 1.0, True: 3.0}}),
+            (XGBRankerLite, np.digitize(signal, [-1.0, 0.7]), {"objective": "rank:yeti"}),
         ]
     )
-    rows = {"X": X, "y": y, "sample_weight": np.arange(len(y)) % 4.0}
+    queries = np.arange(len(y)) // 20
+    rows = {"X": X, "y": y, "sample_weight": queries % 4.0}
+    if estimator is XGBRankerLite:
+        rows["qid"] = queries
     if rng.random() < 0.5:
         del rows["sample_weight"]
     train = {name: of_all[:20_000] for name, of_all in rows.items()}

@@ -48,6 +48,7 @@ from sklboost.estimators.parameters.rules import (
 from sklboost.estimators.predict.fitted_model import FittedModel, is_of_package
 from sklboost.objectives.custom import StoredLoss
 from sklboost.objectives.loss import Loss, lacking
+from sklboost.objectives.losses.ranking import RankingLoss
 from sklboost.objectives.registry import TASK_WORDS, make_loss
 
 if TYPE_CHECKING:
@@ -359,11 +360,13 @@ def _check_linear(rows: Rows, loss: Loss, rules: FeatureRules) -> None:
 def _check_cluster_parameters(parameters: Parameters, kind: type[Targets]) -> None:
     """Raise ValueError for parameters that do not go with features on a cluster.
 
-    So does a loss whose derivatives need all rows in one place. Of classes no loss by name does.
+    So does a loss whose derivatives need all rows in one place; rankings need those of a query.
+    Of classes no loss by name does.
     """
     refused = {
         "linear_tree=True": parameters.linear_tree,
         f"max_ctr_complexity={parameters.max_ctr_complexity}": parameters.max_ctr_complexity > 0,
+        "lambdarank_unbiased=True": getattr(parameters, "lambdarank_unbiased", False),
     }
     for what, is_asked_for in refused.items():
         if is_asked_for:
@@ -371,7 +374,9 @@ def _check_cluster_parameters(parameters: Parameters, kind: type[Targets]) -> No
     loss = parameters.objective
     if not isinstance(loss, Loss) and isinstance(kind.task, str):
         loss = make_loss(loss, kind.task, 1, vars(parameters))
-    if isinstance(loss, Loss) and not (type(loss).prepare is Loss.prepare and loss.can_repeat):
+    if not isinstance(loss, Loss) or isinstance(loss, RankingLoss):
+        return
+    if type(loss).prepare is not Loss.prepare or not loss.can_repeat:
         what = f"objective={loss.name!r}, where the derivatives of a row depend on other rows,"
         raise _refusal(what, "choose another one")
 

@@ -4,6 +4,7 @@ Targets are two rows: relevances, and the number of each document's query. Rows 
 :func:`read_queries` lists them query by query.
 """
 
+from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -90,6 +91,17 @@ class RankingLoss(Loss):
         """The parameters that metrics read."""
         return self.settings._asdict()
 
+    def prepare(
+        self, team: ThreadTeam, y: np.ndarray, weight: np.ndarray, seed: int
+    ) -> FillDerivatives:
+        return self.prepare_queries(team, read_queries(y), weight, seed)
+
+    @abstractmethod
+    def prepare_queries(
+        self, team: ThreadTeam, queries: "Queries", weight: np.ndarray, seed: int
+    ) -> FillDerivatives:
+        """Return what fills the derivatives of a round, see :meth:`prepare`."""
+
     def gradients(self, y: np.ndarray, raw_score: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         both = first_derivatives(self, y, raw_score, np.empty(0))
         return both[0], both[1]
@@ -115,10 +127,10 @@ class LambdaRank(RankingLoss):
     name = "rank:ndcg"
     metric = OF_NDCG
 
-    def prepare(
-        self, team: ThreadTeam, y: np.ndarray, weight: np.ndarray, seed: int
+    def prepare_queries(
+        self, team: ThreadTeam, queries: "Queries", weight: np.ndarray, seed: int
     ) -> FillDerivatives:
-        queries, settings = read_queries(y), self.settings
+        settings = self.settings
         exponent = 1.0 / (1.0 + settings.lambdarank_bias_norm)
         rules = LambdaRules(
             metric=self.metric,
@@ -173,10 +185,9 @@ class CrossEntropyNDCG(RankingLoss):
 
     name = "rank:xendcg"
 
-    def prepare(
-        self, team: ThreadTeam, y: np.ndarray, weight: np.ndarray, seed: int
+    def prepare_queries(
+        self, team: ThreadTeam, queries: "Queries", weight: np.ndarray, seed: int
     ) -> FillDerivatives:
-        queries = read_queries(y)
         is_exponential = self.settings.ndcg_exp_gain
         gains = gains_of(queries.labels, is_exponential) + 1.0
         scratch = np.empty((team.size, 4, int(queries.sizes.max(initial=0))))
@@ -201,6 +212,8 @@ class Queries(NamedTuple):
     rows: np.ndarray
     starts: np.ndarray  # int64, shape (n_queries + 1,): where the documents of each query begin
     labels: np.ndarray  # float64, shape (n_samples,): relevance of each document
+    # int64, shape (n_queries,): the documents of all machines before each query, by which is drawn
+    n_before: np.ndarray
 
     @property
     def sizes(self) -> np.ndarray:
@@ -213,7 +226,8 @@ def read_queries(y: np.ndarray) -> Queries:
     """Return the queries of encoded targets, shape (2, n_samples): relevances, query numbers."""
     rows = np.argsort(y[1], kind="stable").astype(np.int64)
     labels = np.ascontiguousarray(y[0][rows], np.float64)
-    return Queries(rows, starts_of_queries(y[1][rows]), labels)
+    starts = starts_of_queries(y[1][rows])
+    return Queries(rows, starts, labels, starts[:-1].copy())
 
 
 def starts_of_queries(numbers: np.ndarray) -> np.ndarray:
@@ -354,7 +368,8 @@ def fill_lambdas(team, round_key, listing, rules, positions, raw_score, outcome)
         start, stop = starts[query], starts[query + 1]
         if begin <= start < end:
             rank_query(listing, rules, (start, stop), raw_score, ranking)
-            add_query(round_key, listing, rules, positions, (start, stop), ranking)
+            key = (round_key, listing.queries.n_before[query])
+            add_query(key, listing, rules, positions, (start, stop), ranking)
             factor = normalizing_factor(rules, ranking.numbers[_SIZE, : stop - start])
             for rank in range(stop - start):
                 row = listing.queries.rows[start + ranking.order[0, rank]]
@@ -416,7 +431,7 @@ def rank_query(listing, rules, documents, raw_score, ranking):
 
 
 @kernel
-def add_query(round_key, listing, rules, positions, documents, ranking):
+def add_query(query_key, listing, rules, positions, documents, ranking):
     """Add the pairs of a query to the sums of its documents."""
     start, stop = documents
     n_documents = stop - start
@@ -430,7 +445,7 @@ def add_query(round_key, listing, rules, positions, documents, ranking):
     for place in range(n_documents):
         first, last = listing.equals[0, start + place], listing.equals[1, start + place]
         n_others = n_documents - (last - first)
-        key = hash_key(np.int64(round_key), np.int64(start), np.int64(place))
+        key = hash_key(np.int64(query_key[0]), np.int64(query_key[1]), np.int64(place))
         for _ in range(rules.n_pairs if n_others > 0 else 0):
             key = mix_bits(key ^ np.uint64(0x9E3779B9))
             drawn = np.int64(np.float64(key) * _INVERSE_2_TO_32 * n_others)
@@ -616,7 +631,7 @@ def fill_cross_entropy(team, round_key, queries, gains, raw_score, derivatives, 
         start, stop = queries.starts[query], queries.starts[query + 1]
         if begin <= start < end:
             rows, own_gains = queries.rows[start:stop], gains[start:stop]
-            key = hash_key(np.int64(round_key), np.int64(start), np.int64(0))
+            key = hash_key(np.int64(round_key), queries.n_before[query], np.int64(0))
             fill_query(key, rows, own_gains, raw_score, derivatives, scratch[team.rank])
 
 

@@ -45,7 +45,6 @@ from sklboost.objectives.losses.ranking import (
     RankingLoss,
     discounts_of,
     list_documents,
-    read_queries,
     spread,
 )
 
@@ -89,11 +88,11 @@ class YetiRank(RankingLoss):
             )
             refuse_first((y[:, 0] != 0.0) & (y[:, 0] != 1.0), y[:, 0], name, why)
 
-    def prepare(
-        self, team: ThreadTeam, y: np.ndarray, weight: np.ndarray, seed: int
+    def prepare_queries(
+        self, team: ThreadTeam, queries: Queries, weight: np.ndarray, seed: int
     ) -> FillDerivatives:
-        neighbours = self._neighbours(read_queries(y))
-        longest = int(neighbours.queries.sizes.max(initial=0)) + _PADDING
+        neighbours = self._neighbours(queries)
+        longest = int(queries.sizes.max(initial=0)) + _PADDING
         numbers = np.ones((team.size, 6, longest))
         places = np.zeros((team.size, 3, longest), np.uint64)  # all are indices
 
@@ -140,11 +139,12 @@ def fill_by_neighbours(team, round_key, neighbours, raw_score, derivatives, scra
     for query in range(len(starts) - 1):
         if begin <= starts[query] < end:
             documents = (starts[query], starts[query + 1])
-            fill_query(round_key, neighbours, documents, raw_score, derivatives, own)
+            key = (round_key, neighbours.queries.n_before[query])
+            fill_query(key, neighbours, documents, raw_score, derivatives, own)
 
 
 @kernel
-def fill_query(round_key, neighbours, documents, raw_score, derivatives, scratch):
+def fill_query(query_key, neighbours, documents, raw_score, derivatives, scratch):
     """Fill the derivatives of the documents of a query.
 
     Raw scores more than 700 below the best one count as that far below.
@@ -168,7 +168,7 @@ def fill_query(round_key, neighbours, documents, raw_score, derivatives, scratch
         order[rank] = rank  # see `draw_order`
     limit = 1.5 * n_ranks / total if n_ranks < n_documents else np.inf
     for drawn in range(neighbours.n_orders):
-        key = hash_key(np.int64(round_key), np.int64(start), np.int64(drawn))
+        key = hash_key(np.int64(query_key[0]), np.int64(query_key[1]), np.int64(drawn))
         limit = draw_order(key, n_documents, limit, numbers, (places[1:], order))
         add_neighbours(neighbours, values, order[:n_ranks], numbers)
     for place in range(n_documents):
