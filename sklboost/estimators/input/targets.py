@@ -361,7 +361,7 @@ class ClassTargets(Targets):
     def encode(self, y: np.ndarray, name: str) -> np.ndarray:
         """Return numbers of classes, uint8 or float64; ValueError for labels that are no class."""
         check_columns(y, 1, name)
-        labels = distinct_labels(y)
+        labels = distinct_labels(y, name)
         codes = places_among(self.classes, labels)
         if (codes < 0).any():
             raise ValueError(
@@ -523,9 +523,11 @@ def check_prior(base_score: Any) -> None:
 def check_labels(y: Any) -> np.ndarray:
     """Return the labels in `y`, shape (n_samples,), sorted; ValueError for what are none."""
     shown, labels, is_remote = y, None, isinstance(y, RemoteColumn)
-    if is_remote and y.dtype.kind == "O":
-        shown = as_objects([label for some in y.each(objects_of_types) for label in some])
-    elif is_remote or (len(y) > _MOST_SHOWN and y.dtype.kind != "O"):
+    if y.dtype.kind == "O":
+        labels = distinct_labels(y)  # scikit-learn's error, if they have no order, is Python's own
+        if is_remote:
+            shown = as_objects([label for some in y.each(objects_of_types) for label in some])
+    elif is_remote or len(y) > _MOST_SHOWN:
         # scikit-learn looks at all rows; of each label a few tell it as much
         labels = distinct_labels(y)
         shown = np.repeat(labels, 3) if 3 * len(labels) < len(y) else np.asarray(y)
@@ -535,19 +537,28 @@ def check_labels(y: Any) -> np.ndarray:
         if y.dtype.kind == "f" and y.min() >= 0.0 and y.max() <= 1.0:
             raise ValueError(f"{error} Or {_PROBABILITIES}") from None
         if y.dtype.kind == "O":
-            types = ", ".join(sorted({type(label).__name__ for label in shown}))
-            raise ValueError(
-                f"{error} y holds Python objects of type {types}: labels are all text, or numbers "
-                "of a dtype of their own, as y.astype(int) has"
-            ) from None
+            raise ValueError(f"{error} {_of_types(shown, 'y')}") from None
         raise
     return distinct_labels(y) if labels is None else labels
 
 
-def distinct_labels(y: Any) -> np.ndarray:
-    """Return the labels in `y`, sorted."""
+def _of_types(objects: np.ndarray, name: str) -> str:
+    types = ", ".join(sorted({type(label).__name__ for label in objects}))
+    return (
+        f"{name} holds Python objects of type {types}: labels are all text, or numbers of a dtype "
+        "of their own, as y.astype(int) has"
+    )
+
+
+def distinct_labels(y: Any, name: str = "y") -> np.ndarray:
+    """Return the labels in `y`, sorted; ValueError for objects that have no order."""
     if isinstance(y, RemoteColumn):
         return distinct_labels(np.concatenate([np.empty(0, y.dtype), *y.each(distinct_labels)]))
+    if y.dtype.kind == "O":
+        try:
+            return np.unique(y)
+        except TypeError:
+            raise ValueError(_of_types(y, name)) from None
     found = [y[:0]]
     for rows in row_blocks(len(y)):
         some = y[rows]
