@@ -160,7 +160,9 @@ def read_task(
         loss = targets.make_loss(parameters)
         if continued is not None:
             _check_continued(continued, name, parameters, features, targets, loss, rows)
-        if isinstance(rows.y, RemoteColumn) and not _takes_columns(loss):
+        # of a loss on a cluster, methods of users' get arrays
+        methods = (loss.start, loss.unit, loss.check_targets, loss.needs)
+        if isinstance(rows.y, RemoteColumn) and not all(map(is_of_package, methods)):
             rows = rows.with_arrays()
         rules = read_feature_rules(parameters, features)
         if parameters.max_ctr_complexity > 0:
@@ -357,12 +359,6 @@ def _check_cluster_parameters(parameters: Parameters, kind: type[Targets]) -> No
     if isinstance(loss, Loss) and not (type(loss).prepare is Loss.prepare and loss.can_repeat):
         what = f"objective={loss.name!r}, where the derivatives of a row depend on other rows,"
         raise _refusal(what, "choose another one")
-
-
-def _takes_columns(loss: Loss) -> bool:
-    """Whether a loss takes targets and weights on a cluster: methods of users' get arrays."""
-    methods = (loss.start, loss.unit, loss.check_targets, loss.needs)
-    return all(map(is_of_package, methods))
 
 
 def _refusal(what: str, remedy: str) -> ValueError:
