@@ -21,7 +21,6 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from sklboost.data.frames.adapter import as_objects
-from sklboost.data.frames.numpy_arrays import ObjectColumn
 from sklboost.data.raw_values import row_blocks
 from sklboost.engine.structs import RemoteColumn
 from sklboost.estimators.input.rows import check_largest_weight, places, row_values
@@ -285,8 +284,6 @@ _LABELS_OF_A_BYTE = 256
 # The first so many rows of a block are sorted; if they have at most so many labels, the other rows
 # are compared with these.
 _FIRST_ROWS, _MOST_COMPARED = 1000, 10
-# Labels that scikit-learn is shown, all of them: it takes about as long as to find which there are.
-_MOST_SHOWN = 10_000
 
 # Newton's steps on the shift. Three to five are the rule; a step of 2 is seven times the odds.
 _MOST_STEPS = 100
@@ -522,15 +519,9 @@ def check_prior(base_score: Any) -> None:
 
 def check_labels(y: Any) -> np.ndarray:
     """Return the labels in `y`, shape (n_samples,), sorted; ValueError for what are none."""
-    shown, labels, is_remote = y, None, isinstance(y, RemoteColumn)
-    if y.dtype.kind == "O":
-        labels = distinct_labels(y)  # scikit-learn's error, if they have no order, is Python's own
-        if is_remote:
-            shown = as_objects([label for some in y.each(objects_of_types) for label in some])
-    elif is_remote or len(y) > _MOST_SHOWN:
-        # scikit-learn looks at all rows; of each label a few tell it as much
-        labels = distinct_labels(y)
-        shown = np.repeat(labels, 3) if 3 * len(labels) < len(y) else np.asarray(y)
+    labels = distinct_labels(y)
+    # scikit-learn looks at all rows; of each label a few tell it as much
+    shown = np.repeat(labels, 3) if 3 * len(labels) < len(y) else np.asarray(y)
     try:
         check_classification_targets(shown)
     except ValueError as error:
@@ -539,7 +530,7 @@ def check_labels(y: Any) -> np.ndarray:
         if y.dtype.kind == "O":
             raise ValueError(f"{error} {_of_types(shown, 'y')}") from None
         raise
-    return distinct_labels(y) if labels is None else labels
+    return labels
 
 
 def _of_types(objects: np.ndarray, name: str) -> str:
@@ -584,11 +575,6 @@ def label_numbers(y: np.ndarray, labels: np.ndarray) -> np.ndarray:
         else:
             numbers[rows] = np.searchsorted(labels, y[rows])
     return numbers
-
-
-def objects_of_types(y: np.ndarray) -> list[Any]:
-    """Return the first object of each type."""
-    return ObjectColumn(y).examples()
 
 
 def class_numbers(y: np.ndarray, labels: np.ndarray, codes: np.ndarray) -> np.ndarray:
