@@ -545,22 +545,20 @@ def distinct_labels(y: Any, name: str = "y") -> np.ndarray:
     """Return the labels in `y`, sorted; ValueError for objects that have no order."""
     if isinstance(y, RemoteColumn):
         return distinct_labels(np.concatenate([np.empty(0, y.dtype), *y.each(distinct_labels)]))
-    if y.dtype.kind == "O":
-        try:
-            return np.unique(y)
-        except TypeError:
-            raise ValueError(_of_types(y, name)) from None
     found = [y[:0]]
-    for rows in row_blocks(len(y)):
-        some = y[rows]
-        # the first rows tend to have all labels: comparing the others with few takes a tenth of the
-        # time of sorting
-        first = np.unique(some[:_FIRST_ROWS])
-        is_new = np.ones(len(some), dtype=bool)
-        for label in first if len(first) <= _MOST_COMPARED else ():
-            is_new = is_new & (some != label)
-        found += [first, np.unique(some[is_new])]
-    return np.unique(np.concatenate(found))
+    try:
+        for rows in row_blocks(len(y)):
+            some = y[rows]
+            # the first rows tend to have all labels: comparing the others with few takes a tenth of
+            # the time of sorting
+            first = np.unique(some[:_FIRST_ROWS])
+            is_new = np.ones(len(some), dtype=bool)
+            for label in first if len(first) <= _MOST_COMPARED else ():
+                is_new = is_new & (some != label)
+            found += [first, np.unique(some[is_new])]
+        return np.unique(np.concatenate(found))
+    except TypeError:  # of objects
+        raise ValueError(_of_types(y, name)) from None
 
 
 def label_numbers(y: np.ndarray, labels: np.ndarray) -> np.ndarray:
