@@ -477,8 +477,5 @@ def leaves_of(
     partition: Any, rows: slice | np.ndarray, *, encoder: Encoder, model: Model
 ) -> np.ndarray:
     """Return the leaf that each of some rows reaches in each tree, int32, (n_rows, n_trees)."""
-    X = encoder.features(partition, rows)
-    found = np.empty((len(X), model.n_trees), dtype=np.int32)
     with ThreadTeam(1) as team:
-        find_leaves(team, model, X, found)
-    return found
+        return find_leaves(team, model, encoder.features(partition, rows))

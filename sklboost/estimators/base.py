@@ -176,7 +176,10 @@ class BaseBooster(
 
     def _set_fitted(self, attributes: Mapping[str, Any]) -> None:
         """Replace the attributes of an earlier fit by these, at once."""
-        fitted = {**attributes, "n_estimators_": self._n_estimators_of(attributes["model_"])}
+        model = attributes["model_"]
+        # what `n_estimators` counts
+        n_estimators = model.params_of(0).num_parallel_tree if self._is_forest else model.n_rounds
+        fitted = {**attributes, "n_estimators_": n_estimators}
         kept = {name: vars(self)[name] for name in vars(self) if name not in self._fitted_names}
         self.__dict__ = {**kept, **fitted, "_fitted_names": tuple(fitted)}
 
@@ -189,10 +192,6 @@ class BaseBooster(
             delattr(copied, name)
         copied._set_fitted(attributes)
         return copied
-
-    def _n_estimators_of(self, model: Model) -> int:
-        """Count what `n_estimators` counts."""
-        return model.params_of(0).num_parallel_tree if self._is_forest else model.n_rounds
 
     @by_partitions
     def predict(

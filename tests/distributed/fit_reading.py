@@ -7,6 +7,7 @@ from numpy.testing import assert_array_equal
 from sklboost.data.features import training_bins
 from sklboost.distributed.features import ClusterBins, assemble
 from sklboost.engine.parallel import ThreadTeam
+from sklboost.estimators.input.feature_names import FittedFeatures
 from sklboost.estimators.input.features import feature_settings
 from sklboost.estimators.input.rows import FitArguments, training_rows
 from sklboost.estimators.input.targets import RegressionTargets
@@ -18,14 +19,10 @@ def read(X, y=None, encodings=None, **given):
     parameters = {name: given.pop(name) for name in list(given) if name not in FitArguments._fields}
     settings = feature_settings("XGBRegressorLite", Parameters(**parameters))
     y = np.arange(float(len(X))) if y is None else y
-    return training_rows(
-        X,
-        y,
-        FitArguments(**given),
-        settings,
-        kind=RegressionTargets,
-        encodings=encodings,
-    )
+    before = None
+    if encodings is not None:
+        before = FittedFeatures("XGBRegressorLite", len(encodings), None, encodings, None)
+    return training_rows(X, y, FitArguments(**given), settings, RegressionTargets, before)
 
 
 def local_bins(rows, max_bin=256):

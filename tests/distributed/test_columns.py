@@ -381,7 +381,7 @@ FAULTS_OF_CLASSES = {
     "contains NaN": with_value(CODES * 1.0, 4100, np.nan),
     "y has no value in 1 row": with_value(WORDS, 4100, None),
     "continuous.*use XGBRegressorLite": with_value(CODES * 1.0, 4100, 0.5),
-    "'<' not supported between instances": with_value(WORDS, 4100, 1),
+    "^y holds Python objects of type int, str": with_value(WORDS, 4100, 1),
     # partitions of different kinds: what they are together, one place has to say
     "y holds Python objects of type int, str": with_value(WORDS, slice(2000), 1),
     "y holds Python objects of type tuple": TUPLES,

@@ -91,6 +91,24 @@ def test_names_that_are_not_strings_have_to_be_those_of_the_fit():
     assert_array_equal(model.predict(X.iloc[:, ::-1]), model.predict(VALUES[:, ::-1]))
 
 
+# the categories of a column are not looked for in another: that would warn of them
+@pytest.mark.filterwarnings("error")
+def test_columns_in_another_order_are_named_before_they_are_read_as_others():
+    kinds = {
+        "number": VALUES[:, 0],
+        "city": pd.Categorical(["Graz", "Oslo", "Graz", "Rome", "Oslo"] * 6),
+        "code": pd.Categorical(["a", "b", "c", "b", "a"] * 6),
+        "day": pd.date_range("2026-01-01", periods=len(VALUES)),
+    }
+    X = pd.DataFrame(kinds)
+    model = XGBRegressorLite(n_estimators=1, warm_start=True).fit(X, VALUES[:, 0])
+    for order in (["city", "number", "code", "day"], ["number", "code", "city", "day"]):
+        words = r"^X has the features \['.*continue with the same features, in the same order$"
+        for more, given in ((model, {}), (XGBRegressorLite(), {"init_model": model})):
+            with pytest.raises(ValueError, match=words):
+                more.fit(X[order], VALUES[:, 0], **given)
+
+
 def test_no_values_are_copied():
     X = pd.DataFrame(VALUES, columns=NAMES)
     model = XGBRegressorLite(n_estimators=1).fit(X, VALUES[:, 0])

@@ -32,6 +32,7 @@ PAIRS = {
     "boolean objects": np.array([True, False], dtype=object),
     "boolean and number": np.array([True, 2], dtype=object),
     "text and number": np.array(["a", 2], dtype=object),
+    "number and text": np.array([2, "a"], dtype=object),
     "text and None": np.array([None, "a"], dtype=object),
     "beyond 64 bits": np.array([2**70, 1], dtype=object),
 }
@@ -42,6 +43,8 @@ _ARE_TEXT_OR_NUMBERS = (
 # What we say where scikit-learn tells of continuous values, after its words or instead of them.
 OF_OBJECTS = {
     "boolean and number": _ARE_TEXT_OR_NUMBERS("bool, int"),
+    "text and number": _ARE_TEXT_OR_NUMBERS("int, str")[3:],  # theirs is Python's, of "<"
+    "number and text": _ARE_TEXT_OR_NUMBERS("int, str")[3:],
     "beyond 64 bits": _ARE_TEXT_OR_NUMBERS("int"),
     "text and None": (
         "y has no value in 21 row(s), the first is row 0: leave out rows without a target"
@@ -84,6 +87,10 @@ def test_the_same_labels_as_scikit_learn(kind):
     theirs = outcome(THEIRS, y.astype(bool) if kind == "boolean objects" else y)
     if kind in OF_OBJECTS:
         assert ours == (ValueError, OF_OBJECTS[kind].format(theirs[1]))
+        if kind in ("text and number", "number and text"):
+            words = r"^y of X_val holds Python objects of type int, str: labels are all text"
+            with pytest.raises(ValueError, match=words):
+                small(XGBClassifierLite).fit(ROWS, SECOND, X_val=ROWS, y_val=y)
         return
     assert ours == theirs
     if y.dtype.kind in "UbiufM" and kind != "fractions":

@@ -53,11 +53,9 @@ def scores(model, X, trees=None, n_threads=1):
 
 
 def leaves(model, X, n_threads=1):
-    found = np.full((len(X), model.n_trees), -9, dtype=np.int32)
     with ThreadTeam(n_threads) as team:
         assert team.size == n_threads
-        find_leaves(team, model, raw_matrix(np.asarray(X)), found)
-    return found
+        return find_leaves(team, model, raw_matrix(np.asarray(X)))
 
 
 @pytest.mark.interpreted

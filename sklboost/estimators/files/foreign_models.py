@@ -106,7 +106,6 @@ def make_estimator(
     settings["learning_rate"] /= n_parallel_trees  # which share it
     params = tree_params(**settings, num_parallel_tree=n_parallel_trees)
     model = build_model(trees, places, info.base_score, info.n_features, params)
-    estimator.set_params(n_estimators=estimator._n_estimators_of(model))
     names = info.feature_names
     trained = TrainedModel(
         model=model,
@@ -125,7 +124,7 @@ def make_estimator(
         n_dart_rounds=model.n_rounds if estimator.booster == "dart" else 0,
     )
     estimator._set_fitted(fit_attributes(trained, best_iteration=info.best_iteration))
-    return estimator
+    return estimator.set_params(n_estimators=estimator.n_estimators_)
 
 
 def _allowed(kind: Any, given: Mapping[str, Any]) -> dict[str, Any]:

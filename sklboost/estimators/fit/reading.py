@@ -14,7 +14,6 @@ import numpy as np
 
 from sklboost.boosting.callbacks import EarlyStopping, TrainingCallback
 from sklboost.boosting.settings import STRATEGIES, tree_params
-from sklboost.data.encoding import Encoding
 from sklboost.data.features import row_arrays_of
 from sklboost.data.frames import dask_kind
 from sklboost.data.sparse_table import SparseTable
@@ -23,7 +22,6 @@ from sklboost.estimators.fit.holdout import hold_out, lost_numbers
 from sklboost.estimators.fit.sklearn_callbacks import CopiedCallbacks
 from sklboost.estimators.input.feature_names import (
     FittedFeatures,
-    are_comparable,
     read_feature_rules,
 )
 from sklboost.estimators.input.features import check_has_values, feature_settings
@@ -151,22 +149,21 @@ def read_task(
         listeners = [*listeners, CopiedCallbacks(copied)]
 
     with np.errstate(all="ignore"):  # values may be infinite
-        encodings = None
-        if continued is not None:  # the same values become the same numbers
-            plain = (Encoding(),) * continued.features.n_features
-            encodings = plain if continued.encodings is None else continued.encodings
         how_to_read = feature_settings(type(estimator).__name__, parameters)
         kind = estimator._kind
         if dask_kind(X):
             _check_cluster_parameters(parameters, kind)
-        rows, features = training_rows(X, y, arguments, how_to_read, kind=kind, encodings=encodings)
+        before = None if continued is None else continued.features
+        rows, features = training_rows(X, y, arguments, how_to_read, kind, before, name)
         targets: Targets = kind.learn(rows.y, rows.weight, parameters)
         if continued is not None:
             targets = targets.continuing(continued.targets, name)
         loss = targets.make_loss(parameters)
         if continued is not None:
             _check_continued(continued, name, parameters, features, targets, loss, rows)
-        if isinstance(rows.y, RemoteColumn) and not _takes_columns(loss):
+        # of a loss on a cluster, methods of users' get arrays
+        methods = (loss.start, loss.unit, loss.check_targets, loss.needs)
+        if isinstance(rows.y, RemoteColumn) and not all(map(is_of_package, methods)):
             rows = rows.with_arrays()
         rules = read_feature_rules(parameters, features)
         if parameters.max_ctr_complexity > 0:
@@ -261,25 +258,13 @@ def _check_continued(
     loss: Loss,
     rows: Rows,
 ) -> None:
-    """Raise ValueError unless the continued model has the same features, classes and outputs."""
+    """Raise ValueError unless the continued model has the same classes and outputs."""
     if isinstance(continued.loss, StoredLoss) and parameters.objective is None:
         raise ValueError(
             f"{name} was trained with objective={continued.loss.name}, a loss of your own, which "
             "its file does not hold: call set_params(objective=...) with it before"
         )
-    before = continued.features
-    if before.n_features != features.n_features:
-        raise ValueError(
-            f"X has {features.n_features} features, but {name} was fitted with "
-            f"{before.n_features}: continue with the same features"
-        )
-    names, names_before = features.listed_names, before.listed_names
-    if names != names_before and are_comparable(names, names_before):
-        raise ValueError(
-            f"X has the features {names}, but {name} was fitted with {names_before}: "
-            "continue with the same features, in the same order"
-        )
-    missing, missing_before = float(features.missing), float(before.missing)
+    missing, missing_before = float(features.missing), float(continued.features.missing)
     if not np.array_equal(missing, missing_before, equal_nan=True):
         raise ValueError(
             f"missing={missing:g}, but {name} was fitted with missing={missing_before:g}, and its "
@@ -379,12 +364,6 @@ def _check_cluster_parameters(parameters: Parameters, kind: type[Targets]) -> No
     if type(loss).prepare is not Loss.prepare or not loss.can_repeat:
         what = f"objective={loss.name!r}, where the derivatives of a row depend on other rows,"
         raise _refusal(what, "choose another one")
-
-
-def _takes_columns(loss: Loss) -> bool:
-    """Whether a loss takes targets and weights on a cluster: methods of users' get arrays."""
-    methods = (loss.start, loss.unit, loss.check_targets, loss.needs)
-    return all(map(is_of_package, methods))
 
 
 def _refusal(what: str, remedy: str) -> ValueError:

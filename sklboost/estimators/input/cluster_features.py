@@ -205,7 +205,7 @@ def fit_cluster(
     `encodings` are those of a model that the fit continues, or None.
     """
     every = range(source.n_columns)
-    if encodings is None or len(encodings) != len(every):  # of another model: an error soon
+    if encodings is None:
         names = feature_keys(source.names, len(every))
         declared = read_categories(settings.categorical_features, names)
         if is_auto(settings):

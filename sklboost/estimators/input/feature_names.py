@@ -50,6 +50,20 @@ class FittedFeatures(NamedTuple):
         """The names as the user has them; 0, 1, 2, ... for features that nobody named."""
         return list(range(self.n_features)) if self.names is None else self.names.tolist()
 
+    def check_continued(self, names: np.ndarray | None, n_features: int, model: str) -> None:
+        """Raise ValueError unless a fit that continues `model`, of these features, has the same."""
+        if n_features != self.n_features:
+            raise ValueError(
+                f"X has {n_features} features, but {model} was fitted with {self.n_features}: "
+                "continue with the same features"
+            )
+        listed = self._replace(names=names).listed_names
+        if listed != self.listed_names and are_comparable(listed, self.listed_names):
+            raise ValueError(
+                f"X has the features {listed}, but {model} was fitted with {self.listed_names}: "
+                "continue with the same features, in the same order"
+            )
+
     @property
     def keys(self) -> list[Any]:
         """What parameters and methods know the features by, as :func:`feature_keys`."""

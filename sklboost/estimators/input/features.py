@@ -116,7 +116,7 @@ def fit_table(
     Nothing is learnt of rows of weight 0. `encodings` are those of a model that the fit continues,
     which stay as they are, or None.
     """
-    if encodings is None or len(encodings) != source.n_columns:  # of another model: an error soon
+    if encodings is None:
         exact = exact_weights(weight)
         encodings = fit_encodings(source, settings, [exact] * source.n_columns, exact)
     else:

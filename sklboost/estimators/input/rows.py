@@ -15,12 +15,13 @@ from scipy.sparse import issparse
 from sklearn.utils import check_array, check_consistent_length
 
 from sklboost.data.binned_matrix import BinnedMatrix
+from sklboost.data.encoding import Encoding
 from sklboost.data.features import RemoteFeatures, join_rows, row_arrays_of
 from sklboost.data.frames import dask_kind, read_values
 from sklboost.data.frames.adapter import FrameAdapter, is_missing
 from sklboost.data.frames.numpy_arrays import ObjectColumn
 from sklboost.engine.structs import RemoteColumn
-from sklboost.estimators.input.feature_names import Encodings, FittedFeatures
+from sklboost.estimators.input.feature_names import FittedFeatures
 from sklboost.estimators.input.features import (
     SHAPE_CHECKS,
     FeatureSettings,
@@ -479,15 +480,22 @@ def training_rows(
     y: Any,
     given: FitArguments,
     settings: FeatureSettings,
-    *,
     kind: "type[Targets]",
-    encodings: Encodings,
+    before: FittedFeatures | None = None,
+    model: str = "",
 ) -> tuple[Rows, FittedFeatures]:
-    """Check the rows of a fit; drop those of weight 0, or of no known target."""
+    """Check the rows of a fit; drop those of weight 0, or of no known target.
+
+    `before` are the features of the `model` that the fit continues.
+    """
+    encodings = None
+    if before is not None:  # the same values become the same numbers
+        encodings = before.encodings or (Encoding(),) * before.n_features
     learn_table: Any = fit_table
     sample_weight, base_margin = given.sample_weight, given.base_margin
     if isinstance(X, BinnedMatrix):
         check_array(X.bins, estimator=settings.caller, **SHAPE_CHECKS)
+        names = X.binning.feature_names
     elif dask_kind(X):
         # imports Dask
         from sklboost.estimators.input.cluster_features import (
@@ -501,6 +509,8 @@ def training_rows(
         y, sample_weight, base_margin = cluster_columns(X, *columns, kind, settings.caller)
     else:
         X, names = fit_source(X, settings, encodings)
+    if before is not None:
+        before.check_continued(names, X.shape[1], model)
 
     if not isinstance(y, RemoteColumn):
         y = kind.read(y, "y", settings.caller)

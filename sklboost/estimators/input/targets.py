@@ -21,7 +21,6 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from sklboost.data.frames.adapter import as_objects
-from sklboost.data.frames.numpy_arrays import ObjectColumn
 from sklboost.data.raw_values import row_blocks
 from sklboost.engine.structs import RemoteColumn
 from sklboost.estimators.input.rows import check_largest_weight, places, row_values
@@ -285,8 +284,6 @@ _LABELS_OF_A_BYTE = 256
 # The first so many rows of a block are sorted; if they have at most so many labels, the other rows
 # are compared with these.
 _FIRST_ROWS, _MOST_COMPARED = 1000, 10
-# Labels that scikit-learn is shown, all of them: it takes about as long as to find which there are.
-_MOST_SHOWN = 10_000
 
 # Newton's steps on the shift. Three to five are the rule; a step of 2 is seven times the odds.
 _MOST_STEPS = 100
@@ -361,7 +358,7 @@ class ClassTargets(Targets):
     def encode(self, y: np.ndarray, name: str) -> np.ndarray:
         """Return numbers of classes, uint8 or float64; ValueError for labels that are no class."""
         check_columns(y, 1, name)
-        labels = distinct_labels(y)
+        labels = distinct_labels(y, name)
         codes = places_among(self.classes, labels)
         if (codes < 0).any():
             raise ValueError(
@@ -522,43 +519,46 @@ def check_prior(base_score: Any) -> None:
 
 def check_labels(y: Any) -> np.ndarray:
     """Return the labels in `y`, shape (n_samples,), sorted; ValueError for what are none."""
-    shown, labels, is_remote = y, None, isinstance(y, RemoteColumn)
-    if is_remote and y.dtype.kind == "O":
-        shown = as_objects([label for some in y.each(objects_of_types) for label in some])
-    elif is_remote or (len(y) > _MOST_SHOWN and y.dtype.kind != "O"):
-        # scikit-learn looks at all rows; of each label a few tell it as much
-        labels = distinct_labels(y)
-        shown = np.repeat(labels, 3) if 3 * len(labels) < len(y) else np.asarray(y)
+    labels = distinct_labels(y)
+    # scikit-learn looks at all rows; of each label a few tell it as much
+    shown = np.repeat(labels, 3) if 3 * len(labels) < len(y) else np.asarray(y)
     try:
         check_classification_targets(shown)
     except ValueError as error:
         if y.dtype.kind == "f" and y.min() >= 0.0 and y.max() <= 1.0:
             raise ValueError(f"{error} Or {_PROBABILITIES}") from None
         if y.dtype.kind == "O":
-            types = ", ".join(sorted({type(label).__name__ for label in shown}))
-            raise ValueError(
-                f"{error} y holds Python objects of type {types}: labels are all text, or numbers "
-                "of a dtype of their own, as y.astype(int) has"
-            ) from None
+            raise ValueError(f"{error} {_of_types(shown, 'y')}") from None
         raise
-    return distinct_labels(y) if labels is None else labels
+    return labels
 
 
-def distinct_labels(y: Any) -> np.ndarray:
-    """Return the labels in `y`, sorted."""
+def _of_types(objects: np.ndarray, name: str) -> str:
+    types = ", ".join(sorted({type(label).__name__ for label in objects}))
+    return (
+        f"{name} holds Python objects of type {types}: labels are all text, or numbers of a dtype "
+        "of their own, as y.astype(int) has"
+    )
+
+
+def distinct_labels(y: Any, name: str = "y") -> np.ndarray:
+    """Return the labels in `y`, sorted; ValueError for objects that have no order."""
     if isinstance(y, RemoteColumn):
         return distinct_labels(np.concatenate([np.empty(0, y.dtype), *y.each(distinct_labels)]))
     found = [y[:0]]
-    for rows in row_blocks(len(y)):
-        some = y[rows]
-        # the first rows tend to have all labels: comparing the others with few takes a tenth of the
-        # time of sorting
-        first = np.unique(some[:_FIRST_ROWS])
-        is_new = np.ones(len(some), dtype=bool)
-        for label in first if len(first) <= _MOST_COMPARED else ():
-            is_new = is_new & (some != label)
-        found += [first, np.unique(some[is_new])]
-    return np.unique(np.concatenate(found))
+    try:
+        for rows in row_blocks(len(y)):
+            some = y[rows]
+            # the first rows tend to have all labels: comparing the others with few takes a tenth of
+            # the time of sorting
+            first = np.unique(some[:_FIRST_ROWS])
+            is_new = np.ones(len(some), dtype=bool)
+            for label in first if len(first) <= _MOST_COMPARED else ():
+                is_new = is_new & (some != label)
+            found += [first, np.unique(some[is_new])]
+        return np.unique(np.concatenate(found))
+    except TypeError:  # of objects
+        raise ValueError(_of_types(y, name)) from None
 
 
 def label_numbers(y: np.ndarray, labels: np.ndarray) -> np.ndarray:
@@ -573,11 +573,6 @@ def label_numbers(y: np.ndarray, labels: np.ndarray) -> np.ndarray:
         else:
             numbers[rows] = np.searchsorted(labels, y[rows])
     return numbers
-
-
-def objects_of_types(y: np.ndarray) -> list[Any]:
-    """Return the first object of each type."""
-    return ObjectColumn(y).examples()
 
 
 def class_numbers(y: np.ndarray, labels: np.ndarray, codes: np.ndarray) -> np.ndarray:

@@ -78,10 +78,8 @@ def leaves(model: Model, X: Features | RemoteFeatures, n_jobs: int | None) -> np
     """The leaf that each row reaches in each tree, int32, shape (n_samples, n_trees)."""
     if isinstance(X, RemoteFeatures):
         return X.leaves(model)
-    found = np.empty((len(X), model.n_trees), dtype=np.int32)
-    with ThreadTeam(n_threads_for(n_jobs, found.size, _LEAVES_PER_THREAD)) as team:
-        find_leaves(team, model, X, found)
-    return found
+    with ThreadTeam(n_threads_for(n_jobs, len(X) * model.n_trees, _LEAVES_PER_THREAD)) as team:
+        return find_leaves(team, model, X)
 
 
 @dataclass(eq=False, repr=False)

@@ -253,8 +253,7 @@ def fit_linear_leaves(
     values; the linear parts are added in place.
     """
     model = assemble_model(trees, np.zeros(len(raw_score)), raw.n_features)
-    leaves = np.empty((raw.n_samples, model.n_trees), dtype=np.int32)
-    find_leaves(team, model, raw, leaves)
+    leaves = find_leaves(team, model, raw)
     parts = []
     for output in range(len(raw_score)):
         start, stop = trees.starts[output], trees.starts[output + 1]

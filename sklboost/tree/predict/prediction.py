@@ -84,13 +84,14 @@ def add_to_few_rows(
     add_few_rows(model.paths, raw_matrix(X), trees, positions, raw_score)
 
 
-def find_leaves(
-    team: ThreadTeam, model: Model, X: Features | RawMatrix, leaves: np.ndarray
-) -> None:
-    """Fill `leaves`, int32 of shape (n_samples, n_trees), with numbers of nodes of each tree."""
+def find_leaves(team: ThreadTeam, model: Model, X: Features | RawMatrix) -> np.ndarray:
+    """Return the leaf that each row reaches in each tree, int32 of shape (n_samples, n_trees)."""
+    n_samples = X.n_samples if isinstance(X, RawMatrix) else len(X)
+    leaves = np.empty((n_samples, model.n_trees), dtype=np.int32)
     for rows, raw in _blocks(team, X):
         walk = prepare_walk(model, raw, team.size)
         team.run(list_leaves, model.constant, raw, walk, leaves[rows])
+    return leaves
 
 
 def _blocks(team: ThreadTeam, X: Features | RawMatrix) -> Iterable[tuple[slice, RawMatrix]]:
