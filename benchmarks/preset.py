@@ -51,12 +51,11 @@ def _without_symmetric_trees(task, plan_for=preset.plan_for):
 
 # by what is changed: names in `preset`, or in its `Trials`, and their values
 AS_IT_IS, CATBOOST = "as it is", "CatBoost"
-ALL_PARTS = {"_is_behind": lambda *_: False}
+NEVER_ENDED = ({"_BEFORE_RACE": 10**9}, {"_is_behind": lambda *_: False})
 VARIANTS = {
     AS_IT_IS: ({}, {}),
     "without symmetric trees": ({"plan_for": _without_symmetric_trees}, {}),
-    "every setting on all parts": ({}, ALL_PARTS),
-    "without both": ({"plan_for": _without_symmetric_trees}, ALL_PARTS),
+    "every trial to its end": NEVER_ENDED,
     "patience of 30 rounds": ({"_PATIENCE": 30}, {}),
     CATBOOST: ({}, {}),
 }

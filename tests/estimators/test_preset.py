@@ -252,7 +252,7 @@ def test_the_last_metric_judges():
     reason = model.chosen_params_.reasons["extra_trees"]
     assert reason.startswith("auc 0.99")
     # the greater one is better; it had to be so on each of the first parts that judged both
-    other = re.search(r", (0\.\d+|behind after \d of 5 trainings) with (True|False): ", reason)
+    other = re.search(r", (0\.\d+|behind after .*?) with (True|False): ", reason)
     assert other is not None
     assert other[2] != str(model.chosen_params_["extra_trees"])
     if not other[1].startswith("behind"):
@@ -262,12 +262,14 @@ def test_the_last_metric_judges():
 @pytest.mark.parametrize("estimator", [XGBRegressorLite, XGBClassifierLite])
 def test_what_is_behind_is_not_trained_on_the_other_parts(estimator, monkeypatch):
     trained = {}  # by settings: the loss after each round, of each part in turn
+    lost = set()  # those that ended on the first part
 
     def noted(self, fold, settings, *race):
         training = train(self, fold, settings, *race)
         rounds = ("early_stopping_rounds", "n_estimators")
         key = str({name: value for name, value in settings.items() if name not in rounds})
         trained.setdefault(key, []).append(trials._last_metric(training, training.evals_log)[-1])
+        lost.update(key for its in race if its.is_lost)
         return training
 
     train = Trials._train
@@ -276,13 +278,14 @@ def test_what_is_behind_is_not_trained_on_the_other_parts(estimator, monkeypatch
     chosen = estimator(**QUICK).fit(X, y).chosen_params_
     best, *others = trained.values()
     assert len(best) == 5
-    for losses in others:
+    for key, losses in list(trained.items())[1:]:
         is_worse = [new.min() > old.min() for new, old in zip(losses, best, strict=False)]
         n_alike = is_worse.index(False) if False in is_worse else 5
-        assert len(losses) == (2 if n_alike >= 2 else 5)
+        assert len(losses) == (1 if key in lost else 2 if n_alike >= 2 else 5)
+        assert key not in lost or is_worse == [True]
         if len(losses) == 5 and np.mean(losses, axis=0).min() < np.mean(best, axis=0).min():
             best = losses
-    assert min(map(len, others)) == 2
+    assert min(map(len, others)) <= 2
     (key,) = (key for key, losses in trained.items() if losses is best)
     names = ("extra_trees", "max_depth", "min_child_weight", "colsample_bylevel", "grow_policy")
     assert all(f"'{name}': {chosen[name]!r}" in key for name in names)
@@ -292,19 +295,19 @@ def test_what_is_behind_is_not_trained_on_the_other_parts(estimator, monkeypatch
     ("exponent", "offset", "n_rounds"),
     [
         (1.0, 0.0, 1000),  # reaches it soon
-        (0.25, 0.0, 1000),  # reaches it in the end: a doubling gains 0.84 of the one before
+        (0.75, 0.05, 1000),  # reaches it in the end: a doubling gains 0.59 of the one before
         (1.0, 0.5, 60),  # reaches 0.5
         (0.0, 0.0, 60),  # gains nothing
     ],
 )
 def test_a_race_ends_when_the_gains_cannot_reach_the_best(exponent, offset, n_rounds):
     losses = offset + np.arange(1.0, 1001.0) ** -exponent
-    race = trials.Race(0.18)
+    race = trials.Race(np.array([1.0] * 50 + [0.06] * 100))  # which gains nothing from 51 on
     training = SimpleNamespace(n_estimators=1000, greater_is_better=lambda name: True)
     log = {"validation_0": {"other": np.ones(1000), "gain": -losses}}  # ahead of the callback
     done = (r + 1 for r in range(1000) if race.after_iteration(training, r, log))
     assert next(done, 1000) == n_rounds
-    assert race.is_lost == (n_rounds < 1000) == (losses.min() > 0.18)
+    assert race.is_lost == (n_rounds < 1000) == (losses.min() > 0.06)
 
 
 @pytest.mark.parametrize(("n_classes", "are_compared"), [(3, True), (2, False)])

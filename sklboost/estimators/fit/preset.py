@@ -243,34 +243,41 @@ _PATIENCE = 50
 # Up to so many rows: how many parts they are divided into, and how many of these are held out in
 # turn. The fewer rows judge, the less can be said from one part.
 _FOLDS = ((4_000, 5, 5), (10_000, 5, 3), (np.inf, 5, 1))
+# Of more raw scores, one part is held out: trainings take long, and settings differ more.
+_MOST_SCORES_OF_FOLDS = 25_000
 
 
 # After how many rounds a trial is first asked whether it can win, and after how many more again.
 _BEFORE_RACE, _ROUNDS_OF_RACE = 60, 10
+# What twice as many rounds gain, of what the last doubling has gained; and what a trial gains from
+# some round on, of what the best one has gained from there.
+_OF_LAST_DOUBLING, _OF_BEST = 0.6, 4.0
 
 
 class Race(TrainingCallback):
-    """Ends a training that cannot be expected to reach a loss, were it to do all its rounds.
+    """Ends a training that cannot be expected to reach the loss of the best, with all its rounds.
 
-    Twice as many rounds gain less than the last doubling has gained.
+    `best` is the loss of that one after each round. What is still to be gained is taken from both
+    the last doubling of the rounds and the best one, whichever is more.
     """
 
     every_round = False
 
-    def __init__(self, loss: float = np.inf):
-        self._loss = loss
+    def __init__(self, best: np.ndarray | None):
+        self._best = best
         self.is_lost = False
 
     def after_iteration(  # noqa: D102, as in TrainingCallback
         self, training: TrainingState, epoch: int, evals_log: EvalsLog
     ) -> bool:
-        n_rounds = epoch + 1
-        if n_rounds >= _BEFORE_RACE and n_rounds % _ROUNDS_OF_RACE == 0:
+        best, n_rounds = self._best, epoch + 1
+        if best is not None and n_rounds >= _BEFORE_RACE and n_rounds % _ROUNDS_OF_RACE == 0:
             losses = _last_metric(training, evals_log)[-1][:n_rounds]
-            best = losses.min()
-            gained = losses[: n_rounds // 2].min() - best
-            n_doublings = np.log2(training.n_estimators / n_rounds)
-            self.is_lost = bool(best - n_doublings * gained > self._loss)
+            gained = losses[: n_rounds // 2].min() - losses.min()
+            share = _OF_LAST_DOUBLING ** np.log2(training.n_estimators / n_rounds)
+            of_doublings = gained * (1.0 - share) * _OF_LAST_DOUBLING / (1.0 - _OF_LAST_DOUBLING)
+            of_best = _OF_BEST * (best[:n_rounds].min() - best.min())
+            self.is_lost = bool(losses.min() - max(of_doublings, of_best) > best.min())
         return self.is_lost
 
 
@@ -336,8 +343,8 @@ class Trials:
         """Return how good models of these parameters are; None if there is no time to find out.
 
         The first fold decides how many rounds are looked at: until its metric no longer improves.
-        What is behind the best so far on the first two folds or more is not trained on the others;
-        if there is one fold, a training ends when it cannot be expected to reach the best.
+        It ends when it cannot be expected to reach the best so far, and what it has shown has to
+        do. What is behind the best on the first two folds or more is not trained on the others.
         Of the first settings, what there is time for has to do: some of the folds, some rounds.
         """
         key = repr(sorted(settings.items()))
@@ -353,7 +360,7 @@ class Trials:
         if self._is_late() and not is_first:
             return None
         first = {**settings, "early_stopping_rounds": _PATIENCE}
-        race = Race(self._best[0].min() if self.n_folds == 1 and not is_first else np.inf)
+        race = Race(None if is_first else self._best[0])
         training = self._train(self._folds[0], first, race)
         metric, sign, curve = _last_metric(training, training.finished_log())
         losses, n_rounds = [curve], len(curve)
@@ -361,7 +368,7 @@ class Trials:
         if not self._task.is_forest:
             settings = {**settings, "n_estimators": n_rounds}
         for fold in self._folds[1:]:
-            if self._is_late() or self._is_behind(losses):
+            if race.is_lost or self._is_late() or self._is_behind(losses):
                 break
             training = self._train(fold, settings)
             *_, curve = _last_metric(training, training.finished_log())
@@ -424,8 +431,7 @@ def _last_metric(training: TrainingState, log: EvalsLog) -> tuple[str, float, np
 
 # --- the rows of trials
 
-# Of more rows, so many tell settings apart as well; fewer do if each has many raw scores, and so
-# does one part.
+# Of more rows, so many tell settings apart as well; fewer do if each has many raw scores.
 _MOST_COMPARED, _FEWEST_COMPARED = 25_000, 5_000
 _MOST_SCORES = 75_000
 # The most bins of sparse rows that become a dense table, which is faster.
@@ -464,7 +470,7 @@ def _parts(data: FitTask) -> list[FitTask]:
     n_scores = len(rows.y) * data.loss.n_outputs
     n_parts, n_used = next((parts, used) for most, parts, used in _FOLDS if len(rows.y) <= most)
     # the last rows are one part
-    if data.parameters.validation_split == "time" or n_scores > _MOST_SCORES:
+    if data.parameters.validation_split == "time" or n_scores > _MOST_SCORES_OF_FOLDS:
         n_used = 1
     metrics_before(_task(data, rows, ("validation_0", rows)))  # or the error
     masks = divide(rows, n_parts, **_how_to_divide(data))
@@ -617,7 +623,7 @@ def _comparison(stage: Stage, outcomes: Mapping[Any, Outcome], best: Any) -> str
 
 def _how_much(lost: Outcome, won: Outcome) -> str:
     """Describe how much of a trial was done until it fell behind."""
-    if won.n_folds == 1:
+    if lost.n_folds == 1:
         return f"{lost.n_rounds} rounds"
     return f"{lost.n_folds} of {won.n_folds} trainings"
 
