@@ -13,6 +13,8 @@ from tests.small_models import small
 
 # --- the yardstick: what scikit-learn's own classifiers do ----------------------------------------
 
+SEQUENCES = np.empty(2, dtype=object)
+SEQUENCES[:] = [("red", "round"), ("blue",)]
 PAIRS = {
     "text": np.array(["no", "yes"]),
     "objects": np.array(["ant", "zebra"], dtype=object),
@@ -35,6 +37,7 @@ PAIRS = {
     "number and text": np.array([2, "a"], dtype=object),
     "text and None": np.array([None, "a"], dtype=object),
     "beyond 64 bits": np.array([2**70, 1], dtype=object),
+    "sequences": SEQUENCES,
 }
 _ARE_TEXT_OR_NUMBERS = (
     "{{}} y holds Python objects of type {}: labels are all text, or numbers of a dtype of their "
@@ -46,6 +49,7 @@ OF_OBJECTS = {
     "text and number": _ARE_TEXT_OR_NUMBERS("int, str")[3:],  # theirs is Python's, of "<"
     "number and text": _ARE_TEXT_OR_NUMBERS("int, str")[3:],
     "beyond 64 bits": _ARE_TEXT_OR_NUMBERS("int"),
+    "sequences": _ARE_TEXT_OR_NUMBERS("tuple"),
     "text and None": (
         "y has no value in 21 row(s), the first is row 0: leave out rows without a target"
     ),

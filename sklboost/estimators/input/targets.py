@@ -553,7 +553,8 @@ def distinct_labels(y: Any, name: str = "y") -> np.ndarray:
             # the time of sorting
             first = np.unique(some[:_FIRST_ROWS])
             is_new = np.ones(len(some), dtype=bool)
-            for label in first if len(first) <= _MOST_COMPARED else ():
+            # of one dimension, or an object that is a sequence would be compared by its elements
+            for label in first[:, np.newaxis] if len(first) <= _MOST_COMPARED else ():
                 is_new = is_new & (some != label)
             found += [first, np.unique(some[is_new])]
         return np.unique(np.concatenate(found))
