@@ -308,6 +308,10 @@ def test_a_race_ends_when_the_gains_cannot_reach_the_best(exponent, offset, n_ro
     done = (r + 1 for r in range(1000) if race.after_iteration(training, r, log))
     assert next(done, 1000) == n_rounds
     assert race.is_lost == (n_rounds < 1000) == (losses.min() > 0.06)
+    # one that has done all its rounds is compared as any other, on all folds
+    race, training.n_estimators = trials.Race(np.array([0.06])), 60
+    assert not any(race.after_iteration(training, r, log) for r in range(60))
+    assert not race.is_lost
 
 
 @pytest.mark.parametrize(("n_classes", "are_compared"), [(3, True), (2, False)])

@@ -271,7 +271,9 @@ class Race(TrainingCallback):
         self, training: TrainingState, epoch: int, evals_log: EvalsLog
     ) -> bool:
         best, n_rounds = self._best, epoch + 1
-        if best is not None and n_rounds >= _BEFORE_RACE and n_rounds % _ROUNDS_OF_RACE == 0:
+        # after the last round there is no training to end, and other folds may say otherwise
+        is_asked = _BEFORE_RACE <= n_rounds < training.n_estimators
+        if best is not None and is_asked and n_rounds % _ROUNDS_OF_RACE == 0:
             losses = _last_metric(training, evals_log)[-1][:n_rounds]
             gained = losses[: n_rounds // 2].min() - losses.min()
             share = _OF_LAST_DOUBLING ** np.log2(training.n_estimators / n_rounds)
