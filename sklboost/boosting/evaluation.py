@@ -66,9 +66,9 @@ class ValidationSet(NamedTuple):
 class RemoteRows(ABC):
     """Has validation rows on a cluster scored there."""
 
-    @abstractmethod
-    def watch(self, validation: Sequence[ValidationSet], metrics: Sequence[Metric]) -> None:
-        """Let the rows of these sets be scored; before anything else is asked for."""
+    # set before anything is asked for
+    watched: Sequence[ValidationSet] = ()
+    metrics: Sequence[Metric] = ()
 
     @abstractmethod
     def score(self, trees: Trees, n_rounds: int, *, by_values: bool = False) -> list[np.ndarray]:
@@ -105,7 +105,7 @@ class Evaluation:
         there = [given for given in validation if isinstance(given.X, RemoteFeatures)]
         self._cluster = cluster if there else None
         if self._cluster is not None:
-            self._cluster.watch(there, metrics)
+            self._cluster.watched, self._cluster.metrics = there, metrics
         if not validation:
             return
         # a round has at least one tree for each output, or one for all

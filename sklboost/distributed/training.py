@@ -88,8 +88,6 @@ class ClusterRounds(RemoteRows):
         # make the trees that are in the raw scores of the rows, in the order in which they came
         self._added: list[Callable[[], Trees]] = [no_trees]
         self._n_rounds = 0  # of these
-        self._watched: Sequence[ValidationSet] = ()
-        self._metrics: Sequence[Metric] = ()
         self._scored: list[Trees] = [no_trees()]  # in the raw scores of the validation rows
         self.n_threads = 0
         self.traffic: dict[str, tuple[int, int]] = {}
@@ -117,20 +115,15 @@ class ClusterRounds(RemoteRows):
 
     def raw_score(self, number: int = 0) -> np.ndarray:
         """Return the raw scores of the rows, shape (n_outputs, n_samples)."""
-        n_samples = len(self._watched[number - 1].y) if number > 0 else self._bins.n_samples
+        n_samples = len(self.watched[number - 1].y) if number > 0 else self._bins.n_samples
         parts = self._call("raw_scores", number)  # first: workers that it starts have other rows
         return join_blocks(self._blocks[number], parts, n_samples)
-
-    def watch(self, validation: Sequence[ValidationSet], metrics: Sequence[Metric]) -> None:
-        """Let the rows of these sets be scored on the workers."""
-        self._watched = validation
-        self._metrics = [metric for metric in metrics if metric.formula is not None]
 
     def score(self, trees: Trees, n_rounds: int, *, by_values: bool = False) -> list[np.ndarray]:
         """Add new trees to the validation rows; return the sums of their blocks of each set."""
         found = self._call("score", trees, n_rounds, by_values)
         self._scored.append(trees)
-        lengths = [-(-len(given.y) // SUMMED_ROWS) for given in self._watched]
+        lengths = [-(-len(given.y) // SUMMED_ROWS) for given in self.watched]
         of_sets = zip(self._blocks[1:], zip(*found, strict=True), lengths, strict=True)
         return [join_blocks(*of_set, BLOCK_ROWS // SUMMED_ROWS) for of_set in of_sets]
 
@@ -176,7 +169,7 @@ class ClusterRounds(RemoteRows):
         n_samples = self._bins.n_samples
         every = (task.y, task.weight, task.sample_weight, task.raw_score)
         sets: list[tuple[Any, ...]] = [(self._bins.place, every)]
-        for given in self._watched:
+        for given in self.watched:
             sets.append((given.X.place, (given.y.T, given.weight, given.raw_score)))
         owners, blocks_of_sets = list(workers), []
         rows: dict[str, list[tuple[Any, ...]]] = {}
@@ -198,7 +191,7 @@ class ClusterRounds(RemoteRows):
             weight_scale=scale_of_weights(task.weight, n_samples),
             n_at_once=self.n_at_once,
             trees=join_trees([make_trees() for make_trees in self._added]),
-            metrics=self._metrics,
+            metrics=[metric for metric in self.metrics if metric.formula is not None],
             scored=join_trees(self._scored),
         )
         # an array, since the group sends large arrays by themselves, and cuts of wide data are
