@@ -3,21 +3,26 @@
 The rows are binned once. The new trees of some rounds are then added to their raw scores, and every
 metric is computed after each of these rounds: metrics with a compiled form in the same call that
 adds the trees, for many rounds at once. The others are Python functions and need one round a call.
+
+Rows may be on a cluster: then the workers do this, and their sums come here. The raw scores and the
+targets come only for metrics that are Python functions.
 """
 
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from sklboost.boosting.settings import BoostingTask
-from sklboost.data.features import Features
+from sklboost.data.features import RemoteFeatures
 from sklboost.data.sparse_table import SparseTable
 from sklboost.engine.compiling import kernel
 from sklboost.engine.model import Trees
 from sklboost.engine.parallel import ThreadTeam, assemble, barrier, share
 from sklboost.objectives.metric import (
+    CompiledMetrics,
     Metric,
     add_losses,
     as_rows,
@@ -34,24 +39,54 @@ from sklboost.tree.predict.prediction import (
     lay_out_rows,
     lay_out_trees,
 )
-from sklboost.tree.predict.trees import no_trees
+from sklboost.tree.predict.trees import no_trees, take_trees
 
 
 class ValidationSet(NamedTuple):
-    """Rows that metrics are computed on."""
+    """Rows that metrics are computed on; with features on a cluster, all else may be a column."""
 
     name: str
-    X: Features
+    X: Any  # Features, or RemoteFeatures
     # float64, shape (n_samples,) or (n_samples, n_targets): as the loss takes it; NaN: not known,
     # where there are several targets
-    y: np.ndarray
-    weight: np.ndarray  # float64, shape (n_samples,) or (0,)
-    # float64, shape (n_outputs, n_samples): before the first round. Modified by each round.
-    raw_score: np.ndarray
+    y: Any
+    weight: Any  # float64, shape (n_samples,) or (0,)
+    # float64, shape (n_outputs, n_samples): before the first round. Modified by each round, unless
+    # the rows are on a cluster.
+    raw_score: Any
+
+    def with_arrays(self) -> "ValidationSet":
+        """Return the set with targets, weights and raw scores in this process."""
+        raw_score = np.array(np.atleast_2d(self.raw_score), order="C")
+        return self._replace(
+            y=np.asarray(self.y), weight=np.asarray(self.weight), raw_score=raw_score
+        )
+
+
+class RemoteRows(ABC):
+    """Has validation rows on a cluster scored there."""
+
+    # set before anything is asked for
+    watched: Sequence[ValidationSet] = ()
+    metrics: Sequence[Metric] = ()
+
+    @abstractmethod
+    def score(self, trees: Trees, n_rounds: int, *, by_values: bool = False) -> list[np.ndarray]:
+        """Add new trees to the rows; return of each set `sums` as in `CompiledMetrics`.
+
+        `by_values`: as prediction does, since the trees are not of this training.
+        """
+
+    @abstractmethod
+    def raw_score(self, number: int) -> np.ndarray:
+        """Return the raw scores of a set, counted from 1, shape (n_outputs, n_samples)."""
 
 
 class Evaluation:
-    """Scores validation sets after every round; `grown` as in :meth:`read_from`."""
+    """Scores validation sets after every round; `grown` as in :meth:`read_from`.
+
+    Those whose features are on a cluster are scored by `cluster`.
+    """
 
     def __init__(
         self,
@@ -60,26 +95,35 @@ class Evaluation:
         validation: Sequence[ValidationSet],
         metrics: Sequence[Metric],
         grown: Trees,
+        cluster: RemoteRows | None = None,
     ):
         self._team = team
         self._task = task
         self._metrics = metrics
         self.seconds = 0.0  # spent on :meth:`score`
-        self._sets = []
+        self._sets: list[tuple[ValidationSet, ScoredRows | None, CompiledMetrics]] = []
+        there = [given for given in validation if isinstance(given.X, RemoteFeatures)]
+        self._cluster = cluster if there else None
+        if self._cluster is not None:
+            self._cluster.watched, self._cluster.metrics = there, metrics
         if not validation:
             return
         # a round has at least one tree for each output, or one for all
         n_rounds = len(grown.n_pruned) * task.n_tree_outputs // task.n_outputs
         for given in validation:
+            if isinstance(given.X, RemoteFeatures):
+                rows, targets, weight = None, np.empty((1, 0)), np.empty(0)
+            else:
+                rows = lay_out_rows(team, given.X, task.cuts, given.raw_score)
+                targets, weight = as_rows(given.y), given.weight
             compiled = compile_metrics(
                 metrics,
                 task.loss.link,
-                (as_rows(given.y), given.weight),
+                (targets, weight),
                 task.n_outputs,
                 n_rounds=n_rounds,
                 n_threads=team.size,
             )
-            rows = lay_out_rows(team, given.X, task.cuts, given.raw_score)
             self._sets.append((given, rows, compiled))
         self.read_from(grown)
 
@@ -98,33 +142,51 @@ class Evaluation:
         if not self._sets:
             return values
         begin = time.perf_counter()
+        sums_there = [] if self._cluster is None else self._cluster.score(trees, n_rounds)
         n_trees = len(trees.n_pruned) if trees.linear is None else 0
         lay_out_trees(self._new, self._task.cuts, n_trees)
         for index, (given, rows, compiled) in enumerate(self._sets):
-            n_left = n_trees
-            is_special = trees.linear is not None or isinstance(given.X, SparseTable)
-            if is_special and len(trees.n_pruned) > 0:
-                self._add_as_predicted(trees, given, rows)
-                n_left = 0
-            # a set of more missing values than the training can have wider bins
-            thresholds = self._new.thresholds.astype(rows.scratch.columns.dtype, copy=False)
-            rounds = (n_rounds, n_left // n_rounds)
-            self._team.run(score_rounds, self._new.model, thresholds, rounds, rows, compiled)
+            if rows is None:
+                finish_rounds(compiled._replace(sums=sums_there.pop(0)), n_rounds)
+            else:
+                n_left = n_trees
+                is_special = trees.linear is not None or isinstance(given.X, SparseTable)
+                if is_special and len(trees.n_pruned) > 0:
+                    self._add_as_predicted(trees, given, rows)
+                    n_left = 0
+                # a set of more missing values than the training can have wider bins
+                thresholds = self._new.thresholds.astype(rows.scratch.columns.dtype, copy=False)
+                rounds = (n_rounds, n_left // n_rounds)
+                self._team.run(score_rounds, self._new.model, thresholds, rounds, rows, compiled)
             are_means = [metric.formula is not None for metric in self._metrics]
             values[:, index, are_means] = compiled.values[:n_rounds]
             if ends_round:
-                self._complete(values[:, index], given)
+                self._complete(values[:, index], index)
         self.seconds += time.perf_counter() - begin
         return values
+
+    def sums(self, n_rounds: int) -> list[np.ndarray]:
+        """Return `sums` of the last call, of so many rounds, of each set."""
+        return [compiled.sums[: n_rounds * len(compiled.factors)] for _, _, compiled in self._sets]
+
+    def add_as_predicted(self, trees: Trees) -> None:
+        """Add trees to the rows of all sets, which are here, by their values."""
+        for given, rows, _ in self._sets:
+            assert rows is not None
+            self._add_as_predicted(trees, given, rows)
 
     def score_before(self, n_rounds: int) -> Iterator[np.ndarray]:
         """Add the trees of a continued model, and yield the metrics after each of its rounds."""
         task, n_trees = self._task, self._task.trees_per_round
         model = assemble_model(task.trees_before, np.zeros(task.n_outputs), task.X.shape[1])
         for start in range(0, n_rounds * n_trees, n_trees):
-            for given, _, _ in self._sets:
-                # as prediction does: thresholds of these trees are no bins of this training
-                add_trees(self._team, model, given.X, (start, start + n_trees), given.raw_score)
+            # as prediction does: thresholds of these trees are no bins of this training
+            stop = start + n_trees
+            if self._cluster is not None:
+                self._cluster.score(take_trees(task.trees_before, start, stop), 1, by_values=True)
+            for given, rows, _ in self._sets:
+                if rows is not None:
+                    add_trees(self._team, model, given.X, (start, stop), given.raw_score)
             yield self.score(no_trees(), 1)[0]
 
     def _add_as_predicted(self, trees: Trees, given: ValidationSet, rows: ScoredRows) -> None:
@@ -136,8 +198,17 @@ class Evaluation:
         X = given.X if isinstance(given.X, SparseTable) else rows.raw
         add_trees(self._team, model, X, (0, model.n_trees), given.raw_score)
 
-    def _complete(self, values: np.ndarray, given: ValidationSet) -> None:
+    def _complete(self, values: np.ndarray, number: int) -> None:
         """Fill in the metrics that are Python functions and check the others, one set's values."""
+        given, rows, compiled = self._sets[number]
+        if all(metric.formula for metric in self._metrics) and not np.isnan(values).any():
+            return
+        if rows is None:
+            assert self._cluster is not None
+            given = given.with_arrays()
+            self._sets[number] = given, rows, compiled  # they come once
+            place = sum(its is None for _, its, _ in self._sets[: number + 1])
+            given = given._replace(raw_score=self._cluster.raw_score(place))
         predictions = None  # the same for all metrics, so the link is applied once
         for index, metric in enumerate(self._metrics):
             if metric.formula is None:
@@ -179,7 +250,14 @@ def score_rounds(team, model, thresholds, rounds, rows, metrics):
                 add_losses(metrics, index, block, rows.raw_score, scratch, sums)
     barrier(team)
     if team.rank == 0:
-        for round_ in range(n_rounds):
-            for index in range(n_metrics):
-                sums = metrics.sums[round_ * n_metrics + index]
-                metrics.values[round_, index] = finish_metric(metrics, index, sums)
+        finish_rounds(metrics, n_rounds)
+
+
+@kernel
+def finish_rounds(metrics, n_rounds):
+    """Fill the values of the metrics after each round from the sums of the blocks."""
+    n_metrics = len(metrics.addresses)
+    for round_ in range(n_rounds):
+        for index in range(n_metrics):
+            sums = metrics.sums[round_ * n_metrics + index]
+            metrics.values[round_, index] = finish_metric(metrics, index, sums)

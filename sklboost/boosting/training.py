@@ -13,7 +13,7 @@ import numpy as np
 
 from sklboost.boosting.boosters import Booster, Dart
 from sklboost.boosting.callbacks import EarlyStopping, EvalsLog, TrainingCallback, TrainingState
-from sklboost.boosting.evaluation import Evaluation, ValidationSet
+from sklboost.boosting.evaluation import Evaluation, RemoteRows, ValidationSet
 from sklboost.boosting.rounds import Rounds, TreeGrower
 from sklboost.boosting.settings import BoostingTask
 from sklboost.data.sparse_table import SparseTable
@@ -82,8 +82,10 @@ class Training:
         }
         self.grower = make_grower(team, task, self._limits_of_call())
         self._n_at_once = 1  # until it is known how long a round takes
+        grower: object = self.grower
+        cluster = grower if isinstance(grower, RemoteRows) else None
         self._evaluation = Evaluation(
-            team, task, schedule.validation, schedule.metrics, self.grower.grown
+            team, task, schedule.validation, schedule.metrics, self.grower.grown, cluster
         )
         if task.dropout is None:
             self._booster = Booster(task, self._evaluation)

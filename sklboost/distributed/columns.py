@@ -78,9 +78,8 @@ class ClusterColumn(NDArrayOperatorsMixin, RemoteColumn):
         stored = {key: of for column in columns for key, of in column._stored.items()}
         first, *arrays = stored.values()
         further = [other.futures for other in arrays] + [*others[len(columns) - 1 :]]
-        steps = [column._step for column in columns]
-        call = (function, settings)
-        parts = first.results(values_of, *further, keys=[*stored], steps=steps, then=call)
+        how = {"keys": [*stored], "steps": [column._step for column in columns]}
+        parts = first.results(values_of, *further, **how, then=(function, settings))
         lengths = np.diff(self.starts)
         return [part for part, n_rows in zip(parts, lengths, strict=True) if n_rows > 0]
 
@@ -101,9 +100,7 @@ class ClusterColumn(NDArrayOperatorsMixin, RemoteColumn):
         here = [np.asarray(each) if isinstance(each, ClusterColumn) else each for each in inputs]
         return getattr(function, method)(*here, **settings)
 
-    def _made_by(
-        self, function: Callable[..., Any], *inputs: Any, **settings: Any
-    ) -> "ClusterColumn":
+    def _made_by(self, function: Callable[..., Any], *inputs: Any, **settings: Any) -> Any:
         stored: dict[str, Partitions] = {}
         steps, empty = [], []
         for each in inputs:
@@ -203,8 +200,7 @@ def nonzero_rows(values: np.ndarray, first: int) -> np.ndarray:
 
 def values_at(values: np.ndarray, rows: np.ndarray, first: int) -> np.ndarray:
     """Return the values of some rows, of which the first has the number `first`."""
-    chosen: np.ndarray = values[rows - first]
-    return chosen
+    return np.take(values, rows - first)
 
 
 def look_at_array(values: np.ndarray) -> tuple[int, np.dtype]:

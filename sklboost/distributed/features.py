@@ -99,10 +99,6 @@ class ClusterFeatures(RemoteFeatures):
         is_here = isinstance(rows, np.ndarray) and isinstance(places, np.ndarray)
         return rows[places] if is_here else self.client.submit(np.take, rows, places)
 
-    def divide(self, rows: Any) -> list[Any]:
-        """Divide an array or column of the chosen rows into one for each partition."""
-        return self.partitions.divide(rows, self.bounds)
-
     def results(
         self, function: Callable[..., Any], *by_partition: Sequence[Any], **shared: Any
     ) -> list[Any]:
@@ -141,13 +137,54 @@ class ClusterFeatures(RemoteFeatures):
     def add_trees(self, model: Model, trees: tuple[int, int], raw_score: np.ndarray) -> None:
         """Add the trees ``[start, stop)`` to `raw_score`, float64, shape (n_outputs, n_samples)."""
         scores = np.split(raw_score, self.bounds[1:-1], axis=1)
-        raw_score[:] = np.concatenate(
-            self.results(scored, scores, model=model, trees=trees), axis=1
-        )
+        added = self.results(scored, scores, model=model, trees=trees)
+        raw_score[:] = np.concatenate(added, axis=1)
 
     def leaves(self, model: Model) -> np.ndarray:
         """Return the leaf that each row reaches in each tree, int32, (n_samples, n_trees)."""
         return np.concatenate(self.results(leaves_of, model=model))
+
+    def place(
+        self, workers: Sequence[str], columns: Sequence[ClusterColumn], bins: Sequence[Any] = ()
+    ) -> dict[str, tuple[Any, ...]]:
+        """Divide the blocks of rows among workers, given by address.
+
+        Return ``(blocks, *pieces)`` for each worker: the numbers of its blocks, increasing, int64,
+        and for :func:`assemble` Futures of values and `columns`, and which rows of them. With
+        `bins`, of all rows of the partitions, of these, and only for workers that get rows.
+        """
+        local_rows = self.local_rows if bins else [slice(None)] * len(self.partitions.futures)
+        futures = bins or self.partitions.settled(values_of, self.local_rows, encoder=self.encoder)
+        of_columns = [column.partitions().futures for column in columns]
+        parts = [*zip(futures, *of_columns, strict=True)]
+        holders = self.client.who_has(futures)
+        where = [[w for w in holders.get(future.key, ()) if w in workers] for future in futures]
+        first_rows = np.append(np.arange(0, len(self), BLOCK_ROWS), len(self))
+        segments = divide_twice(first_rows, self.bounds)
+        owners = assign_blocks(segments, where, workers)
+        blocks: dict[str, list[int]] = {}
+        for block, owner in enumerate(owners):
+            blocks.setdefault(owner, []).append(block)
+        # of each partition the ranges of chosen rows that each owner gets
+        ranges: dict[tuple[str, int], list[slice]] = {}
+        for block, partition, start, stop in segments:
+            first = int(self.bounds[partition])
+            found = ranges.setdefault((owners[block], partition), [])
+            if found and found[-1].stop == start - first:
+                start = found.pop().start + first
+            found.append(slice(start - first, stop - first))
+        pieces: dict[str, list[Any]] = {worker: [] for worker in (blocks if bins else workers)}
+        ranges |= {(worker, 0): [slice(0)] for worker in pieces if worker not in blocks}
+        for (owner, partition), found in ranges.items():
+            rows: Any = found[0]
+            if len(found) > 1:
+                each = [np.arange(part.start, part.stop, dtype=np.int32) for part in found]
+                rows = np.concatenate(each)
+            piece = (parts[partition], local_rows[partition], rows)
+            if owner not in where[partition]:  # only these rows are to travel
+                piece = (self.client.submit(take_rows, *piece), slice(None), slice(None))
+            pieces[owner].append(piece)
+        return {w: (np.array(blocks.get(w, []), dtype=np.int64), *pieces[w]) for w in pieces}
 
 
 class ClusterBins:
@@ -170,49 +207,16 @@ class ClusterBins:
     def place(
         self, workers: Sequence[str], columns: Sequence[ClusterColumn] = ()
     ) -> dict[str, tuple[Any, ...]]:
-        """Bin all partitions, and divide the blocks of rows among workers, given by address.
-
-        Return ``(blocks, *pieces)`` for each worker that gets rows: the numbers of its blocks,
-        increasing, int64, and for :func:`assemble` Futures of bins and the `columns`, which are of
-        the chosen rows, and which rows of them.
+        """Bin all partitions, and divide the rows as :meth:`ClusterFeatures.place` does.
 
         The bins stay on the cluster only as long as the result does. After workers were lost it can
         be called again: Dask makes again what was lost with them.
         """
-        X, partitions = self._X, self._X.partitions
-        futures = partitions.settled(
+        X = self._X
+        futures = X.partitions.settled(
             bin_partition, encoder=X.encoder, cuts=self.cuts, has_missing=self.has_missing
         )
-        of_columns = [column.partitions().futures for column in columns]
-        parts = [*zip(futures, *of_columns, strict=True)]
-        holders = partitions.client.who_has(futures)
-        known = set(workers)
-        where = [[w for w in holders.get(future.key, ()) if w in known] for future in futures]
-        first_rows = np.append(np.arange(0, len(X), BLOCK_ROWS), len(X))
-        segments = divide_twice(first_rows, X.bounds)
-        owners = assign_blocks(segments, where, workers)
-        blocks: dict[str, list[int]] = {}
-        for block, owner in enumerate(owners):
-            blocks.setdefault(owner, []).append(block)
-        # of each partition the ranges of chosen rows that each owner gets
-        ranges: dict[tuple[str, int], list[slice]] = {}
-        for block, partition, start, stop in segments:
-            first = int(X.bounds[partition])
-            found = ranges.setdefault((owners[block], partition), [])
-            if found and found[-1].stop == start - first:
-                start = found.pop().start + first
-            found.append(slice(start - first, stop - first))
-        pieces: dict[str, list[Any]] = {owner: [] for owner in blocks}
-        for (owner, partition), found in ranges.items():
-            rows: Any = found[0]
-            if len(found) > 1:
-                each = [np.arange(part.start, part.stop, dtype=np.int32) for part in found]
-                rows = np.concatenate(each)
-            piece = (parts[partition], X.local_rows[partition], rows)
-            if owner not in where[partition]:  # only these rows are to travel
-                piece = (partitions.client.submit(take_rows, *piece), slice(None), slice(None))
-            pieces[owner].append(piece)
-        return {owner: (np.array(blocks[owner]), *pieces[owner]) for owner in blocks}
+        return X.place(workers, columns, futures)
 
 
 @np.errstate(all="ignore")
@@ -259,7 +263,8 @@ def _find_cuts(
 
 def _distinct_values(X: ClusterFeatures, weight: Any, features: list[int]) -> StoredValues:
     """Return the distinct values of some features in all rows, and their weights."""
-    weights: Sequence[Any] = X.divide(weight) if len(weight) else [None] * (len(X.bounds) - 1)
+    none: list[Any] = [None] * (len(X.bounds) - 1)
+    weights = X.partitions.divide(weight, X.bounds) if len(weight) else none
     found = X.results(distinct_values_of, weights, features=features) if features else []
     return join_distinct(X.shape[1], features, [*zip(*found, strict=True)])
 
@@ -356,7 +361,7 @@ def take_rows(*piece: Any) -> tuple[np.ndarray, ...]:
 def assemble(*pieces: tuple[Any, Any, Any]) -> list[np.ndarray]:
     """Return the bins of the blocks of a worker, (n_rows, n_features), in C order, and columns.
 
-    The pieces are arrays, and which rows of them, as :meth:`ClusterBins.place` returns them.
+    The pieces are arrays, and which rows of them, as :meth:`ClusterFeatures.place` returns them.
     """
     each = zip(*[rows_of_piece(*piece) for piece in pieces], strict=True)
     return [np.concatenate(of_all) for of_all in each]

@@ -52,7 +52,7 @@ _ALL = slice(None)
 RawFeatures = np.ndarray | Table | SparseTable
 
 
-def open_collection(X: Any) -> "tuple[Partitions, list[Facts]]":
+def open_collection(X: Any, name: str = "X") -> "tuple[Partitions, list[Facts]]":
     """Let the workers compute a collection and keep it; return its partitions, and what is in them.
 
     A collection that ``X.persist()`` has computed is not computed again. TypeError for collections
@@ -62,21 +62,21 @@ def open_collection(X: Any) -> "tuple[Partitions, list[Facts]]":
     kind = dask_kind(X)
     if kind == "Series":
         raise ValueError(
-            "X is a dask.Series, of one dimension: pass a frame of one column, X.to_frame()"
+            f"{name} is a dask.Series, of one dimension: pass a frame of one column, X.to_frame()"
         )
     if kind not in ("Array", "DataFrame"):
         raise TypeError(
-            f"X is a dask.{kind}: fit takes a dask.dataframe.DataFrame or a dask.array.Array; "
+            f"{name} is a dask.{kind}: fit takes a dask.dataframe.DataFrame or a dask.array.Array; "
             ".to_dataframe() of a bag, or dask.array.from_delayed, makes one"
         )
     if X.ndim != 2:
-        raise ValueError(f"X is a dask.Array of {X.ndim} dimension(s): it must be 2-D")
+        raise ValueError(f"{name} is a dask.Array of {X.ndim} dimension(s): it must be 2-D")
     client = current_client()
     if kind == "Array" and X.numblocks[1] > 1:
         X = X.rechunk({1: -1})
-    futures = computed(client, X, "X")
-    facts = Partitions(client, futures).results(look_at)
-    return Partitions(client, futures, [fact.n_rows for fact in facts]), facts
+    futures = computed(client, X, name)
+    facts = Partitions(client, futures, name=name).results(look_at)
+    return Partitions(client, futures, [fact.n_rows for fact in facts], name), facts
 
 
 def computed(client: Any, collection: Any, name: str) -> "list[Future[Any]]":
@@ -441,7 +441,7 @@ class Encoder(NamedTuple):
 class Encoded(NamedTuple):
     """Rows that are features already: floats, codes of categories, NaN where missing."""
 
-    values: np.ndarray
+    values: RawFeatures
 
 
 def totals_of(partition: Any, rows: slice | np.ndarray, *, encoder: Encoder) -> np.ndarray:

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import cloudpickle
 import numpy as np
 
+from sklboost.boosting.evaluation import Evaluation, RemoteRows, ValidationSet
 from sklboost.boosting.rounds import Rounds, allocate_grown, plan_calls
 from sklboost.boosting.settings import BoostingTask
 from sklboost.boosting.training import MakeGrower
@@ -30,14 +31,16 @@ from sklboost.distributed.worker_group import LostWorkersError, WorkerGroup
 from sklboost.engine.model import Trees
 from sklboost.engine.parallel import ThreadTeam
 from sklboost.engine.structs import BinCuts, TrainingBins, TreeParams
+from sklboost.objectives.blocks import BLOCK_ROWS as SUMMED_ROWS
 from sklboost.objectives.custom import FaultyRowError
 from sklboost.objectives.loss import FillDerivatives
 from sklboost.objectives.losses.ranking import RankingLoss, read_queries
+from sklboost.objectives.metric import Metric
 from sklboost.tree.core.machines import BLOCK_ROWS, Machines, row_numbers
 from sklboost.tree.core.quantization import WeightScale, scale_of_weights
 from sklboost.tree.predict.assembly import assemble_model
 from sklboost.tree.predict.prediction import add_trees
-from sklboost.tree.predict.trees import join_trees, no_trees, take_trees, write_trees
+from sklboost.tree.predict.trees import copy_trees, join_trees, no_trees, take_trees, write_trees
 
 # A call that has lost workers so often, one time after the other, is given up.
 _MOST_LOSSES = 5
@@ -59,12 +62,11 @@ def bin_on_cluster(
     return matrix, bins.cuts, make_grower, bins.is_constant
 
 
-class ClusterRounds:
+class ClusterRounds(RemoteRows):
     """Grows the trees of a training on the workers of a cluster: a ``TreeGrower``.
 
-    `task` has all rows, but the bins in its matrix are not read; `team` is for the
-    validation rows, which are with the client; `limits` are the fewest and the most rounds of a
-    call.
+    `task` has all rows, but the bins in its matrix are not read; `team` is for validation rows that
+    are with the client; `limits` are the fewest and the most rounds of a call.
     """
 
     # a call takes some milliseconds more than its rounds
@@ -88,10 +90,12 @@ class ClusterRounds:
         # make the trees that are in the raw scores of the rows, in the order in which they came
         self._added: list[Callable[[], Trees]] = [no_trees]
         self._n_rounds = 0  # of these
+        self._scored: list[Trees] = [no_trees()]  # in the raw scores of the validation rows
         self.n_threads = 0
         self.traffic: dict[str, tuple[int, int]] = {}
         self._is_closed = False
-        self._blocks: list[np.ndarray] = []  # of each worker; empty: they have to be started
+        # of each worker, of the training and each validation set; empty: they have to be started
+        self._blocks: list[list[np.ndarray]] = []
 
     def grow(self, start: int, stop: int, params: TreeParams) -> Iterator[Trees]:
         """Do the rounds ``[start, stop)``, at most `n_at_once`; yield as many trees as fit `grown`.
@@ -111,14 +115,19 @@ class ClusterRounds:
         self._call("add", make_trees())
         self._added.append(make_trees)
 
-    def raw_score(self) -> np.ndarray:
+    def raw_score(self, number: int = 0) -> np.ndarray:
         """Return the raw scores of the rows, shape (n_outputs, n_samples)."""
-        parts = self._call("raw_scores")  # first: workers that it starts may have other rows
-        n_samples = self._bins.n_samples
-        raw_score = np.empty((len(parts[0]), n_samples))
-        for blocks, part in zip(self._blocks, parts, strict=True):
-            raw_score[:, row_numbers(blocks * BLOCK_ROWS, n_samples)] = part
-        return raw_score
+        n_samples = len(self.watched[number - 1].y) if number > 0 else self._bins.n_samples
+        parts = self._call("raw_scores", number)  # first: workers that it starts have other rows
+        return join_blocks(self._blocks[number], parts, n_samples)
+
+    def score(self, trees: Trees, n_rounds: int, *, by_values: bool = False) -> list[np.ndarray]:
+        """Add new trees to the validation rows; return the sums of their blocks of each set."""
+        found = self._call("score", trees, n_rounds, by_values)
+        self._scored.append(trees)
+        lengths = [-(-len(given.y) // SUMMED_ROWS) for given in self.watched]
+        of_sets = zip(self._blocks[1:], zip(*found, strict=True), lengths, strict=True)
+        return [join_blocks(*of_set, BLOCK_ROWS // SUMMED_ROWS) for of_set in of_sets]
 
     def close(self) -> None:
         """End the work on the cluster; `traffic` is known from then on, unless workers are lost."""
@@ -161,8 +170,21 @@ class ClusterRounds:
         task, workers = self._task, self._group.workers()
         n_samples = self._bins.n_samples
         every = (task.y, task.weight, task.sample_weight, task.raw_score)
-        columns = [values for values in every if isinstance(values, ClusterColumn)]
-        placed = self._bins.place(list(workers), columns)
+        sets: list[tuple[Any, ...]] = [(self._bins.place, every)]
+        for given in self.watched:
+            sets.append((given.X.place, (given.y.T, given.weight, given.raw_score)))
+        owners, blocks_of_sets = list(workers), []
+        rows: dict[str, list[tuple[Any, ...]]] = {}
+        for place, values in sets:
+            placed = place(owners, [each for each in values if isinstance(each, ClusterColumn)])
+            for worker, (blocks, *pieces) in placed.items():
+                arrays = tuple(
+                    None if isinstance(each, ClusterColumn) else values_of_blocks(each, blocks)
+                    for each in values
+                )
+                rows.setdefault(worker, []).append((arrays, *pieces))
+            owners = list(placed)  # the first set is the training's
+            blocks_of_sets.append([blocks for blocks, *_ in placed.values()])
         names = ("loss", "params", "rules", "seed", "sampling_seed", "keep_pruned")
         work = Work(
             settings={name: getattr(task, name) for name in names},
@@ -171,22 +193,32 @@ class ClusterRounds:
             weight_scale=scale_of_weights(task.weight, n_samples),
             n_at_once=self.n_at_once,
             trees=join_trees([make_trees() for make_trees in self._added]),
+            metrics=[metric for metric in self.metrics if metric.formula is not None],
+            scored=join_trees(self._scored),
         )
         # an array, since the group sends large arrays by themselves, and cuts of wide data are
         # large
         pickled_work = np.frombuffer(cloudpickle.dumps(work), dtype=np.uint8)
-        self._blocks = [blocks for blocks, *_ in placed.values()]
-        is_ranking = isinstance(task.loss, RankingLoss)
-        divided = divide_queries(task.y, self._blocks) if is_ranking else [()] * len(placed)
-        arguments = {}
-        for (worker, (blocks, *pieces)), documents in zip(placed.items(), divided, strict=True):
-            arrays = tuple(
-                None if isinstance(values, ClusterColumn) else values_of_blocks(values, blocks)
-                for values in every
-            )
-            arguments[worker] = (pickled_work, workers[worker], arrays + documents, blocks, *pieces)
+        is_ranking, n_owners = isinstance(task.loss, RankingLoss), len(owners)
+        queries = divide_queries(task.y, blocks_of_sets[0]) if is_ranking else [()] * n_owners
+        arguments = {
+            worker: (pickled_work, workers[worker], blocks, its_queries, *rows[worker])
+            for worker, blocks, its_queries in zip(owners, blocks_of_sets[0], queries, strict=True)
+        }
         self._group.start(WorkerRounds, arguments)
-        self.n_threads = sum(workers[worker] for worker in placed)
+        self.n_threads = sum(workers[worker] for worker in owners)
+        self._blocks = blocks_of_sets
+
+
+def join_blocks(
+    blocks: Sequence[np.ndarray], parts: Sequence[np.ndarray], n: int, size: int = BLOCK_ROWS
+) -> np.ndarray:
+    """Return the `n` entries along axis 1 of all blocks, of `size` each, from those of workers."""
+    whole = np.empty((len(parts[0]), n, *parts[0].shape[2:]))
+    for own, part in zip(blocks, parts, strict=True):
+        places = (own[:, np.newaxis] * size + np.arange(size)).ravel()
+        whole[:, places[places < n]] = part
+    return whole
 
 
 def values_of_blocks(values: np.ndarray, blocks: np.ndarray) -> np.ndarray:
@@ -196,7 +228,8 @@ def values_of_blocks(values: np.ndarray, blocks: np.ndarray) -> np.ndarray:
     if values.strides[-1] == 0:
         return values[..., :1]
     starts = (blocks * BLOCK_ROWS).tolist()  # slices: numbers of rows take more than the values
-    return np.concatenate([values[..., i : i + BLOCK_ROWS] for i in starts], axis=-1)
+    parts = [values[..., i : i + BLOCK_ROWS] for i in starts]
+    return np.concatenate([values[..., :0], *parts], axis=-1)
 
 
 def divide_queries(y: np.ndarray, blocks: Sequence[np.ndarray]) -> list[tuple[np.ndarray, ...]]:
@@ -228,13 +261,24 @@ class Work(NamedTuple):
     weight_scale: WeightScale  # of all rows
     n_at_once: int  # rounds that may be done in one call
     trees: Trees  # to be added to the raw scores that are sent
+    metrics: Sequence[Metric]  # of validation rows
+    scored: Trees  # to be added to the raw scores of these
 
 
-def spread(values: np.ndarray, n_samples: int) -> np.ndarray:
-    """Return a copy of values that :func:`values_of_blocks` has made: one for each row, or none."""
-    # a copy: the arrays that came are read-only, and kernels know these as writable
-    n_values = n_samples if values.size > 0 else 0
-    return np.array(np.broadcast_to(values, (*values.shape[:-1], n_values)), order="C")
+def rows_of(arrays: tuple[np.ndarray | None, ...], *pieces: Any) -> list[np.ndarray]:
+    """Return features, one of `arrays` for each row, or what the pieces have, and 2-D raw scores.
+
+    The arrays are as :func:`values_of_blocks` makes them.
+    """
+    X, *placed = assemble(*pieces)
+    found = []
+    for values in arrays:
+        if values is not None:
+            # a copy: the arrays that came are read-only, and kernels know these as writable
+            shape = (*values.shape[:-1], len(X) if values.size > 0 else 0)
+            values = np.array(np.broadcast_to(values, shape), order="C")
+        found.append(placed.pop(0) if values is None else values)
+    return [X, *found[:-1], np.atleast_2d(found[-1])]
 
 
 def prepare_queries(
@@ -271,10 +315,12 @@ def prepare_queries(
 class WorkerRounds:
     """The rounds on one worker; each method is called on all workers at the same time.
 
-    `pickled_work` is a pickled :class:`Work`; `arrays` are y, weight, sample_weight and raw_score
-    of the rows, as in ``BoostingTask``; each may be of one row, for all, or None: a column, which
-    the pieces have. Behind them, of a ranking, is what :func:`divide_queries` returns. The blocks
-    and pieces are as :meth:`ClusterBins.place` returns them.
+    `pickled_work` is a pickled :class:`Work`; `queries`, of a ranking, is what
+    :func:`divide_queries` returns. `blocks` and the pieces of `rows` are as
+    :meth:`ClusterBins.place` returns them. Before the pieces come the values of these rows, y,
+    weight, sample_weight and raw_score, as in ``BoostingTask``; each may be of one row, for all, or
+    None: a column, which the pieces have. `watched` are the rows of validation sets, without
+    sample_weight.
     """
 
     def __init__(
@@ -282,25 +328,24 @@ class WorkerRounds:
         peers: Peers,
         pickled_work: np.ndarray,
         n_threads: int,
-        arrays: tuple[Any, ...],
         blocks: np.ndarray,
-        *pieces: Any,
+        queries: tuple[Any, ...],
+        rows: tuple[Any, ...],
+        *watched: tuple[Any, ...],
     ):
         work: Work = pickle.loads(pickled_work.data)
-        bins, *placed = assemble(*pieces)
-        y, weight, sample_weight, raw_score = (
-            placed.pop(0) if values is None else spread(values, len(bins)) for values in arrays[:4]
-        )
-        raw_score = np.atleast_2d(raw_score)
+        bins, y, weight, sample_weight, raw_score = rows_of(*rows)
+        sets = [ValidationSet("", *rows_of(*its)) for its in watched]
+        sets = [given._replace(y=given.y.T) for given in sets]
         cuts, n_outputs = work.binning.cuts, len(raw_score)
-        self._peers, self._raw_score = peers, raw_score
+        self._peers, self._raw_scores = peers, [raw_score, *(each.raw_score for each in sets)]
         with ThreadTeam(n_threads) as team:
             self._team = team
             columns = np.empty(bins.shape[::-1], dtype=bins.dtype)
             team.run(fill_columns, bins, columns)
             matrix = lay_out_cells(bins, read_only(columns), cuts, work.binning.has_missing)
             self._exchange = Exchange(peers, matrix, blocks, work.n_samples)
-            whole = work.settings["loss"], peers, self._exchange.machines, arrays[4:]
+            whole = work.settings["loss"], peers, self._exchange.machines, queries
             task = BoostingTask(
                 X=bins,
                 matrix=matrix,
@@ -315,16 +360,19 @@ class WorkerRounds:
                 machines=self._exchange.machines,
                 weight_scale=work.weight_scale,
                 largest=self._exchange.largest,
-                prepare=partial(prepare_queries, *whole) if arrays[4:] else None,
+                prepare=partial(prepare_queries, *whole) if queries else None,
                 **work.settings,
             )
             self._rounds = Rounds(team, task, (work.n_at_once, work.n_at_once))
+            self._evaluation = Evaluation(team, task, sets, work.metrics, self._rounds.grown)
         self._binned = BinnedMatrix(bins, work.binning)
         if len(work.trees.n_pruned) > 0:
             self.add(work.trees)
         params: TreeParams = work.settings["params"]
         has_noise = bool(matrix.n_categories.any()) and params.cat_smooth > 0.0
         self._exchange.grow_in(self._rounds.workspace, self._rounds.state, params, has_noise)
+        if len(work.scored.n_pruned) > 0:
+            self.score(work.scored, 1, by_values=True)
 
     def run(self, start: int, stop: int, params: TreeParams) -> Trees | None:
         """Do the rounds ``[start, stop)``; the worker of rank 0 returns the new trees."""
@@ -346,10 +394,21 @@ class WorkerRounds:
 
         That lays the rows out once more, as values, which a worker has no memory for.
         """
-        model = assemble_model(trees, np.zeros(len(self._raw_score)), self._binned.shape[1])
+        model = assemble_model(trees, np.zeros(len(self._raw_scores[0])), self._binned.shape[1])
         with self._team:
-            add_trees(self._team, model, self._binned, (0, model.n_trees), self._raw_score)
+            add_trees(self._team, model, self._binned, (0, model.n_trees), self._raw_scores[0])
 
-    def raw_scores(self) -> np.ndarray:
-        """Return the raw scores of the rows, shape (n_outputs, n_rows)."""
-        return self._raw_score
+    def raw_scores(self, number: int) -> np.ndarray:
+        """Return the raw scores of the rows, or of validation rows, shape (n_outputs, n_rows)."""
+        return self._raw_scores[number]
+
+    def score(self, trees: Trees, n_rounds: int, by_values: bool) -> list[np.ndarray]:
+        """Add new trees to the validation rows; return the sums of their blocks of each set."""
+        with self._team:
+            if by_values:
+                self._evaluation.add_as_predicted(trees)
+                trees = no_trees()
+            if len(trees.n_pruned) > 0:
+                self._evaluation.read_from(copy_trees(trees))
+            self._evaluation.score(trees, n_rounds, ends_round=False)
+        return self._evaluation.sums(n_rounds)

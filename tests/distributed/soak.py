@@ -46,7 +46,7 @@ def call(group: WorkerGroup, rng: random.Random) -> None:
 
 
 def fit(group: WorkerGroup, rng: random.Random) -> None:
-    """Fit with targets and weights on the cluster, and compare with a fit on this machine."""
+    """Fit with all rows on the cluster, and compare with a fit on this machine."""
     values = np.random.default_rng(rng.randrange(1000)).normal(size=(24_000, 8))
     X, signal = values[:, 1:], np.sin(3 * values[:, 1]) + values[:, 0]
     labels = np.array(["low", "middle", "high"])[np.digitize(signal, [-1.0, 0.7])]
@@ -70,12 +70,14 @@ def fit(group: WorkerGroup, rng: random.Random) -> None:
         name: dask.array.from_array(part, chunks=(rng.choice([3000, 7000]), *part.shape[1:]))
         for name, part in train.items()
     }
-    held_out = {}
+    held_out: dict[str, np.ndarray] = {}
     if rng.random() < 0.5:
         settings = settings | {"early_stopping_rounds": 3, "learning_rate": 0.5}
         held_out = {f"{name}_val": of_all[20_000:] for name, of_all in rows.items()}
     model = estimator(n_estimators=20, max_depth=5, subsample=0.8, random_state=0, **settings)
-    model.fit(**there, **held_out)
+    size = rng.choice([900, 4000])
+    judges = {n: dask.array.from_array(v, chunks=(size, *v.shape[1:])) for n, v in held_out.items()}
+    model.fit(**there, **judges)
     alone = clone(model).fit(**train, **held_out)
     assert_same_model(model, alone)
     if held_out:

@@ -69,7 +69,7 @@ def test_the_same_rows_are_held_out(cluster, frame, by):
         (ours.validation["validation_0"], theirs.validation["validation_0"]),
     ]:
         assert_same_rows(mine, other)
-    assert not isinstance(ours.validation["validation_0"].X, RemoteFeatures)
+    assert isinstance(ours.validation["validation_0"].X, RemoteFeatures)
 
 
 def test_classes_are_held_out_alike(cluster, frame):

@@ -187,8 +187,8 @@ def _from_function(
 
 def _first_result(result: Callable[..., Any], name: str, outputs: _Outputs, start: Rows) -> Any:
     """Return what a function gives before the first round, or the error, in words for users."""
-    y, raw_score, weight = start
-    targets = outputs.targets
+    y, raw_score, weight = map(np.asarray, start)  # they may be elsewhere
+    raw_score, targets = np.atleast_2d(raw_score), outputs.targets
     try:
         return result(y, outputs.predict(raw_score), weight)
     except AttributeError as error:

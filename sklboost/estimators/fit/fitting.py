@@ -176,11 +176,26 @@ def start_of(task: FitTask) -> np.ndarray:
     return raw[outputs % len(values), outputs]  # output o has target o % n_targets, and class o
 
 
-def _raw_scores(rows: Rows, base_score: np.ndarray, continued: FittedModel | None) -> np.ndarray:
-    """Return the raw scores before the first new round, shape (n_outputs, n_samples)."""
+def _raw_scores(
+    rows: Rows,
+    base_score: np.ndarray,
+    continued: FittedModel | None,
+    shift: "float | np.ndarray" = 0.0,  # to be added to them
+) -> Any:
+    """Return the raw scores before the first new round, shape (n_outputs, n_samples), or a column.
+
+    Of rows that are elsewhere they are not to be written to.
+    """
+    if isinstance(rows.margin, RemoteColumn) and continued is None:
+        margin: Any = rows.margin
+        return margin + shift if np.any(shift) else margin
+    if isinstance(rows.X, RemoteFeatures) and continued is None and len(rows.margin) == 0:
+        # the same of all rows: memory for one
+        return np.broadcast_to(base_score[:, np.newaxis] + shift, (len(base_score), len(rows.y)))
     raw_score = rows.starting_scores(base_score)
     if continued is not None:
         add_scores(continued.model, rows.X, continued.trees(None), raw_score, continued.n_jobs)
+    raw_score += shift
     return raw_score
 
 
@@ -191,8 +206,8 @@ def schedule_of(task: FitTask, base_score: np.ndarray) -> Schedule:
     logs_before = task.is_warm_start and len(task.validation) > 0
     validation = []
     for name, rows in task.validation.items():
-        raw_score = _raw_scores(rows, base_score, None if logs_before else continued)
-        raw_score += task.targets.expected_shift
+        before = None if logs_before else continued
+        raw_score = _raw_scores(rows, base_score, before, task.targets.expected_shift)
         y = rows.y.astype(np.float64)  # a copy: users' metrics are given it
         validation.append(ValidationSet(name, rows.X, y, rows.weight, raw_score))
     metrics: list[Metric] = []
@@ -229,7 +244,7 @@ def metrics_before(task: FitTask) -> list[float]:
     ValueError if one is not defined for these rows.
     """
     schedule = schedule_of(task, start_of(task))
-    last = schedule.validation[-1]
+    last = schedule.validation[-1].with_arrays()
     with np.errstate(all="ignore"):
         # as after a round, rows differ a little: a correlation is not defined for a constant
         apart = 1e-6 * np.linspace(0.0, 1.0, len(last.y)) * (1.0 + np.abs(last.raw_score))
@@ -245,14 +260,7 @@ def make_training(
 ) -> Training:
     """Return what does the rounds of a schedule on the rows of a task."""
     rows, loss, parameters, continued = task.rows, task.loss, task.parameters, task.continued
-    raw_score: Any
-    if isinstance(rows.X, RemoteFeatures) and continued is None and len(rows.margin) == 0:
-        # the same of all rows, which are elsewhere: memory for one
-        raw_score = np.broadcast_to(base_score[:, np.newaxis], (loss.n_outputs, len(rows.y)))
-    elif isinstance(rows.margin, RemoteColumn) and continued is None:
-        raw_score = rows.margin
-    else:
-        raw_score = _raw_scores(rows, base_score, continued)
+    raw_score = _raw_scores(rows, base_score, continued)
     first_score = rows.margin.T
     if continued is not None:
         # rounds of the same loss belong to one training, which started from the margins

@@ -468,7 +468,7 @@ def _parts(data: FitTask) -> list[FitTask]:
     rows, targets = data.rows, data.targets
     if data.validation:
         name, judges = list(data.validation.items())[-1]
-        return [_task(data, rows, (name, judges))]
+        return [_task(data, rows, (name, judges.here()))]
     n_scores = len(rows.y) * data.loss.n_outputs
     n_parts, n_used = next((parts, used) for most, parts, used in _FOLDS if len(rows.y) <= most)
     # the last rows are one part

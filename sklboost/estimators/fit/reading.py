@@ -14,7 +14,7 @@ import numpy as np
 
 from sklboost.boosting.callbacks import EarlyStopping, TrainingCallback
 from sklboost.boosting.settings import STRATEGIES, tree_params
-from sklboost.data.features import row_arrays_of
+from sklboost.data.features import RemoteFeatures, row_arrays_of
 from sklboost.data.frames import dask_kind
 from sklboost.data.sparse_table import SparseTable
 from sklboost.engine.structs import FeatureRules, RemoteColumn, TreeParams
@@ -161,9 +161,10 @@ def read_task(
         loss = targets.make_loss(parameters)
         if continued is not None:
             _check_continued(continued, name, parameters, features, targets, loss, rows)
-        # of a loss on a cluster, methods of users' get arrays
+        # columns on a cluster: methods of users' get arrays
         methods = (loss.start, loss.unit, loss.check_targets, loss.needs)
-        if isinstance(rows.y, RemoteColumn) and not all(map(is_of_package, methods)):
+        takes_columns = all(map(is_of_package, methods))
+        if isinstance(rows.y, RemoteColumn) and not takes_columns:
             rows = rows.with_arrays()
         rules = read_feature_rules(parameters, features)
         if parameters.max_ctr_complexity > 0:
@@ -176,9 +177,10 @@ def read_task(
 
         validation = {}
         for given in given_sets(arguments):
-            if dask_kind(given.X):
-                given = given._replace(X=given.X.compute())
-            scored = validation_rows(given, features, how_to_read, type(targets))
+            stays = isinstance(rows.X, RemoteFeatures)
+            scored = validation_rows(given, features, how_to_read, type(targets), stays=stays)
+            if isinstance(scored.y, RemoteColumn) and not takes_columns:
+                scored = scored.with_arrays()
             if len(rows.margin) > 0 and len(scored.margin) == 0:
                 raise ValueError(
                     f"base_margin is given for X, but not for {given.argument}: scores start from "
@@ -532,9 +534,9 @@ def _hold_out(task: FitTask) -> FitTask:
                     "them are held out for early stopping: pass X_val and y_val, or "
                     "early_stopping_rounds=None"
                 )
-        validation, rows = {"validation_0": rows.take(held_out).here()}, rows.take(~held_out)
+        validation, rows = {"validation_0": rows.take(held_out)}, rows.take(~held_out)
     elif parameters.refit:
-        everything = rows.join(list(validation.values())[-1])
+        everything = rows.join(list(validation.values())[-1].here())
         of_all = task.targets.of_more(everything.y, everything.weight, parameters)
         task = task._replace(all_targets=of_all)
     return task._replace(rows=rows, everything=everything, validation=validation, split_seed=seed)

@@ -21,6 +21,7 @@ from sklboost.data.frames.numpy_arrays import ArrayTable, ObjectColumn, column_o
 from sklboost.distributed.columns import open_column
 from sklboost.distributed.features import ClusterFeatures
 from sklboost.distributed.partitions import (
+    Encoded,
     Encoder,
     Facts,
     Partitions,
@@ -29,6 +30,7 @@ from sklboost.distributed.partitions import (
 )
 from sklboost.estimators.input.feature_names import (
     Encodings,
+    FittedFeatures,
     feature_keys,
     given_names,
     read_categories,
@@ -41,6 +43,7 @@ from sklboost.estimators.input.features import (
     encoded_table,
     fit_encodings,
     is_auto,
+    read_features,
     shape_of,
     unless_plain,
 )
@@ -97,12 +100,13 @@ class ClusterSource(FrameAdapter):
 
 
 def cluster_columns(
-    source: ClusterSource,
+    X: Partitions,
     y: Any,
     sample_weight: Any,
     base_margin: Any,
     kind: "type[Targets]",
-    caller: str,
+    caller: str = "",
+    of: str = "",  # X, in the names of arguments of validation rows
 ) -> tuple[Any, Any, Any]:
     """Read targets and weights where they are, if both are there, and the kind of targets can be.
 
@@ -111,16 +115,15 @@ def cluster_columns(
     given = [y] if sample_weight is None else [y, sample_weight]
     if not kind.stays or not all(map(_is_column, given)):
         return y, sample_weight, base_margin
-    X, read = source.partitions, partial(kind.read, name="y", caller=caller)
-    column = open_column(y, "y", X, read)
+    column = open_column(y, f"y{of}", X, partial(kind.read, name=f"y{of}", caller=caller))
     if column is None:
         return y, sample_weight, base_margin
     if sample_weight is not None:
-        read = partial(read_weights, name="sample_weight")
-        sample_weight = open_column(sample_weight, "sample_weight", X, read)
+        name = f"sample_weight{of}"
+        sample_weight = open_column(sample_weight, name, X, partial(read_weights, name=name))
     if _is_column(base_margin):
-        read = partial(read_margins, name="base_margin")
-        base_margin = open_column(base_margin, "base_margin", X, read)
+        name = f"base_margin{of}"
+        base_margin = open_column(base_margin, name, X, partial(read_margins, name=name))
     return column, sample_weight, base_margin
 
 
@@ -149,6 +152,29 @@ def cluster_source(X: Any, settings: FeatureSettings) -> tuple[ClusterSource, np
     if source.facts[0].is_sparse:
         _check_sparse(source, settings)
     return source, names
+
+
+def read_cluster(
+    X: Any, fitted: FittedFeatures, settings: FeatureSettings, name: str
+) -> ClusterFeatures:
+    """Read features to be scored where they are, as :func:`read_features` does in one place."""
+    partitions, facts = open_collection(X, name)
+    if partitions.n_rows == 0 or facts[0].n_columns != fitted.n_features:
+        read_features(X.compute(), fitted, settings, name)  # raises
+    given = {"fitted": fitted, "settings": settings, "name": name}
+    encoded = partitions.settled(encode_partition, **given)
+    encoder = Encoder(fitted.encodings, fitted.missing, fitted.n_features, {})
+    return ClusterFeatures(partitions.like(encoded), encoder)
+
+
+def encode_partition(
+    partition: Any, *, fitted: FittedFeatures, settings: FeatureSettings, name: str
+) -> Encoded:
+    """Return the features of a partition."""
+    if partition.shape[0] == 0:
+        return Encoded(np.empty((0, fitted.n_features)))
+    features: Any = read_features(partition, fitted, settings, name)
+    return Encoded(features)
 
 
 def _check_alike(source: ClusterSource) -> None:

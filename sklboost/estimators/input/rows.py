@@ -453,8 +453,9 @@ class Rows(NamedTuple):
         return self._replace(weight=np.empty(0))._at(rows)
 
     def here(self) -> "Rows":
-        """Return the rows with their features in this process."""
-        return self._replace(X=self.X.here()) if isinstance(self.X, RemoteFeatures) else self
+        """Return the rows in this process."""
+        is_here = not isinstance(self.X, RemoteFeatures)
+        return self if is_here else self.with_arrays()._replace(X=self.X.here())
 
     def with_arrays(self) -> "Rows":
         """Return the rows with targets, weights and margins in this process."""
@@ -506,7 +507,9 @@ def training_rows(
 
         (X, names), learn_table = cluster_source(X, settings), fit_cluster
         columns = y, sample_weight, base_margin
-        y, sample_weight, base_margin = cluster_columns(X, *columns, kind, settings.caller)
+        y, sample_weight, base_margin = cluster_columns(
+            X.partitions, *columns, kind, settings.caller
+        )
     else:
         X, names = fit_source(X, settings, encodings)
     if before is not None:
@@ -552,16 +555,35 @@ def training_rows(
 
 
 def validation_rows(
-    given: GivenSet, fitted: FittedFeatures, settings: FeatureSettings, kind: "type[Targets]"
+    given: GivenSet,
+    fitted: FittedFeatures,
+    settings: FeatureSettings,
+    kind: "type[Targets]",
+    *,
+    stays: bool = False,
 ) -> Rows:
-    """Check rows that are to be scored during training; drop those of weight 0, or no target."""
-    name = given.argument
-    X = read_features(given.X, fitted, settings, name)
-    y = kind.read(given.y, f"y of {name}")
+    """Check rows that are to be scored during training; drop those of weight 0, or no target.
+
+    With `stays` those of a Dask collection stay on its cluster.
+    """
+    name, y, sample_weight, base_margin = given.argument, *given[3:]
+    if stays and dask_kind(given.X):
+        # imports Dask
+        from sklboost.estimators.input.cluster_features import cluster_columns, read_cluster
+
+        X: Any = read_cluster(given.X, fitted, settings, name)
+        y, sample_weight, base_margin = cluster_columns(
+            X.partitions, *given[3:], kind, of=f" of {name}"
+        )
+    else:
+        X = given.X.compute() if dask_kind(given.X) else given.X
+        X = read_features(X, fitted, settings, name)
+    if not isinstance(y, RemoteColumn):
+        y = kind.read(y, f"y of {name}")
     if len(y) != len(X):
         raise ValueError(f"{name} has {len(X)} rows, but its y has {len(y)}: pass one for each")
-    weight, is_used = _weights(given.sample_weight, y, f"sample_weight of {name}")
-    margin = base_margins(given.base_margin, X, f" of {name}")
+    weight, is_used = _weights(sample_weight, y, f"sample_weight of {name}")
+    margin = base_margins(base_margin, X, f" of {name}")
     rows = Rows(X, y, weight, margin).take(is_used)
     if len(rows.y) == 0:
         raise ValueError(f"y of {name} is NaN, not known, in every row of positive weight")

@@ -1,0 +1,215 @@
+"""Validation rows on a cluster stay there, and are judged as on one machine, to the bit."""
+
+import os
+import re
+import signal
+
+import dask.array as da
+import dask.dataframe as dd
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+
+from sklboost import XGBClassifierLite, XGBRegressorLite
+from sklboost.boosting.callbacks import TrainingCallback
+from sklboost.distributed.columns import ClusterColumn
+from sklboost.distributed.features import ClusterFeatures
+from sklboost.distributed.training import ClusterRounds
+from tests.distributed.machines import assert_same_model
+
+N_ROWS, N_JUDGES = 13_000, 9_100
+
+
+def make_rows(seed, n_rows):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n_rows, 4)).round(2)
+    X[rng.random(X.shape) < 0.02] = np.nan
+    y = np.nan_to_num(X[:, 0]) + np.sin(3 * np.nan_to_num(X[:, 1])) + rng.normal(size=n_rows)
+    weight = np.where(np.arange(n_rows) // 700 == 2, 0.0, rng.exponential(size=n_rows))
+    return {"X": X, "y": y, "sample_weight": weight}
+
+
+TRAIN = make_rows(0, N_ROWS)
+JUDGES = {f"{name}_val": values for name, values in make_rows(1, N_JUDGES).items()}
+REGRESSOR = XGBRegressorLite(
+    n_estimators=60, learning_rate=0.5, early_stopping_rounds=3, random_state=0
+)
+
+
+def in_chunks(rows, n_rows):
+    """Divide each array in a way of its own."""
+    sizes = range(n_rows, n_rows + 400 * len(rows), 400)
+    return {
+        name: da.from_array(values, chunks=(size, *values.shape[1:]))
+        for (name, values), size in zip(rows.items(), sizes, strict=True)
+    }
+
+
+@pytest.fixture
+def stay(monkeypatch):
+    """Let no features, targets, weights or raw scores of rows come to the client."""
+
+    def refuse(*arguments, **settings):
+        raise AssertionError("values of rows came to the client")
+
+    monkeypatch.setattr(ClusterColumn, "__array__", refuse)
+    monkeypatch.setattr(ClusterFeatures, "gather", refuse)
+    monkeypatch.setattr(ClusterRounds, "raw_score", refuse)
+
+
+def assert_same_course(one, other):
+    assert_same_model(one, other)
+    assert one.evals_result_ == other.evals_result_
+    assert one.best_iteration_ == other.best_iteration_
+    assert one.best_score_ == other.best_score_
+    assert one.fit_report_.n_validation_samples == other.fit_report_.n_validation_samples
+
+
+@pytest.mark.usefixtures("stay")
+@pytest.mark.parametrize("n_workers", [1, 2, 3])
+def test_rows_stay_and_metrics_have_the_same_bits(n_workers):
+    from distributed import Client
+
+    margins = {
+        name: {**rows, f"base_margin{end}": 0.3 * np.nan_to_num(rows[f"X{end}"][:, 0])}
+        for name, rows, end in (("train", TRAIN, ""), ("judges", JUDGES, "_val"))
+    }
+    classifier = clone(XGBClassifierLite(**REGRESSOR.get_params() | {"objective": None}))
+    labels = [
+        rows | {f"y{end}": np.array(["a", "b", "c"])[np.digitize(rows[f"y{end}"], [-1, 1])]}
+        for rows, end in ((TRAIN, ""), (JUDGES, "_val"))
+    ]
+    few = {name: values[:1000] for name, values in JUDGES.items()}  # fewer than a block
+    fits = [
+        (clone(REGRESSOR).set_params(eval_metric=["mae", "rmse"]), TRAIN, JUDGES),
+        (clone(REGRESSOR).set_params(objective="reg:absoluteerror"), *margins.values()),
+        (clone(REGRESSOR).set_params(booster="dart", rate_drop=0.4), TRAIN, few),
+        (classifier, *labels),
+    ]
+    alone = [clone(model).fit(**train, **judges) for model, train, judges in fits]
+    assert all(one.best_iteration_ < 57 for one in alone)
+    options = dict(processes=False, n_workers=n_workers, threads_per_worker=1)
+    with Client(**options, dashboard_address=":0"):
+        for one, (model, train, judges) in zip(alone, fits, strict=True):
+            there = in_chunks(train, 5000) | in_chunks(judges, 700)
+            assert_same_course(one, clone(model).fit(**there))
+
+
+@pytest.mark.usefixtures("cluster", "stay")
+def test_columns_are_read_as_those_of_the_fit():
+    def frame_of(rows):
+        X, y, weight = rows.values()
+        frame = pd.DataFrame(X, columns=list("abcd")).assign(y=y, weight=weight)
+        frame["town"] = np.where(y > 1, "Oslo", np.where(X[:, 2] > 0, "Rome", "Bern"))
+        return frame.assign(town=frame["town"].astype("category"), day=frame["a"].gt(0).astype(str))
+
+    train, judges = frame_of(TRAIN), frame_of(JUDGES)
+    judges.loc[3, "town"] = np.nan
+    features = [*"abcd", "town", "day"]
+    model = clone(REGRESSOR).set_params(categorical_features=["town", "day"])
+    courses = []
+    for rows, others in (
+        (train, judges),
+        (dd.from_pandas(train, npartitions=5), dd.from_pandas(judges, npartitions=3)),
+    ):
+        shuffled = others[[*reversed(features)]]
+        given = dict(X_val=shuffled, y_val=others["y"], sample_weight_val=others["weight"])
+        courses.append(clone(model).fit(rows[features], rows["y"], **given))
+    assert_same_course(*courses)
+
+
+@pytest.mark.usefixtures("cluster", "stay")
+def test_sparse_rows_stay():
+    dense, its = np.nan_to_num(TRAIN["X"]), np.nan_to_num(JUDGES["X_val"])
+    one = clone(REGRESSOR).fit(dense, TRAIN["y"], eval_set=[(its, JUDGES["y_val"])])
+    there, others = (
+        da.from_array(values, chunks=(3000, 4)).map_blocks(sp.csr_matrix) for values in (dense, its)
+    )
+    y, y_val = (da.from_array(values, chunks=4000) for values in (TRAIN["y"], JUDGES["y_val"]))
+    assert_same_course(one, clone(REGRESSOR).fit(there, y, eval_set=[(others, y_val)]))
+
+
+@pytest.mark.usefixtures("cluster")
+@pytest.mark.parametrize("how", ["held out", "warm start", "of functions", "of several targets"])
+def test_features_stay_in_other_fits(monkeypatch, how):
+    """What such fits need of the rows besides comes here: targets, or raw scores."""
+
+    def largest_error(y, prediction):
+        return np.abs(y - prediction).max()
+
+    def refuse(features):
+        raise AssertionError("features came to the client")
+
+    monkeypatch.setattr(ClusterFeatures, "gather", refuse)
+    train, judges, model = TRAIN, JUDGES, clone(REGRESSOR)
+    if how == "held out":
+        judges = {}
+    elif how == "of functions":
+        model.set_params(eval_metric=["rmse", "r2", largest_error, "neg_mean_absolute_error"])
+    elif how == "of several targets":
+        train, judges = (
+            {**rows, name: np.column_stack([rows[name], np.where(rows[name] > 0, np.nan, 1.0)])}
+            for rows, name in ((TRAIN, "y"), (JUDGES, "y_val"))
+        )
+    courses = []
+    for is_there in (False, True):
+        rows = in_chunks(train, 5000) | in_chunks(judges, 700) if is_there else train | judges
+        course = clone(model)
+        if how == "warm start":
+            course.set_params(warm_start=True, n_estimators=4).fit(**rows).set_params(
+                n_estimators=60
+            )
+        courses.append(course.fit(**rows))
+    assert_same_course(*courses)
+
+
+class KillOne(TrainingCallback):
+    """Kills a worker after some rounds."""
+
+    def __init__(self, client):
+        self.client = client
+
+    def after_iteration(self, model, epoch, evals_log):
+        if epoch == 2:
+            address = next(iter(self.client.scheduler_info()["workers"]))
+            (process,) = self.client.run(os.getpid, workers=[address]).values()
+            os.kill(process, signal.SIGKILL)
+        return False
+
+
+@pytest.mark.usefixtures("stay")
+@pytest.mark.parametrize("booster", ["gbtree", "dart"])
+def test_a_worker_that_is_killed_is_not_missed(booster):
+    from distributed import Client
+
+    model = clone(REGRESSOR).set_params(booster=booster)
+    one = clone(model).fit(**TRAIN, **JUDGES)
+    options = dict(processes=True, n_workers=3, threads_per_worker=1)
+    with Client(**options, dashboard_address=":0") as client:
+        other = clone(model).set_params(callbacks=[KillOne(client)])
+        other.fit(**in_chunks(TRAIN, 2000), **in_chunks(JUDGES, 700))
+    assert_same_course(one, other)
+    assert one.best_iteration_ > 2
+
+
+@pytest.mark.usefixtures("cluster")
+def test_errors_are_those_of_one_machine():
+    y_val = JUDGES["y_val"]
+    faults = {
+        "X_val: X has 3 features": {"X_val": JUDGES["X_val"][:, :3]},
+        "X_val has 9100 rows, but its y has 9000": {"y_val": y_val[:9000]},
+        "y of X_val contains NaN": {"y_val": np.where(y_val > 3, np.nan, y_val)},
+        "sample_weight of X_val": {"sample_weight_val": -JUDGES["sample_weight_val"]},
+        "rmsle of a target of .* in row [0-9]+": {},  # of those of positive weight
+        "rmsle of a prediction of .* in row [0-9]+": {"y_val": np.abs(y_val)},
+    }
+    model = clone(REGRESSOR).set_params(eval_metric="rmsle", base_score=0.0)
+    for message, fault in faults.items():
+        judges, texts = JUDGES | fault, []
+        for given in (TRAIN | judges, in_chunks(TRAIN, 5000) | in_chunks(judges, 700)):
+            with pytest.raises(ValueError, match=message) as caught:
+                clone(model).fit(**given)
+            texts.append(re.search(message, str(caught.value))[0])
+        assert texts[0] == texts[1]
