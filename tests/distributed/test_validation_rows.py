@@ -213,3 +213,15 @@ def test_errors_are_those_of_one_machine():
                 clone(model).fit(**given)
             texts.append(re.search(message, str(caught.value))[0])
         assert texts[0] == texts[1]
+
+
+@pytest.mark.usefixtures("cluster")
+@pytest.mark.parametrize("of", ["one partition", "two partitions"])
+def test_labels_without_an_order_are_named_as_those_of_validation_rows(of):
+    labels = [np.where(rows > 0, "yes", "no") for rows in (TRAIN["y"], JUDGES["y_val"])]
+    train, judges = TRAIN | {"y": labels[0]}, JUDGES | {"y_val": labels[1].astype(object)}
+    judges["y_val"][: 1 if of == "one partition" else 1100] = 3
+    words = "^y of X_val holds Python objects of type int, str"
+    for given in (train | judges, in_chunks(train, 5000) | in_chunks(judges, 700)):
+        with pytest.raises(ValueError, match=words):
+            XGBClassifierLite(n_estimators=1).fit(**given)

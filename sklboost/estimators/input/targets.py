@@ -544,7 +544,8 @@ def _of_types(objects: np.ndarray, name: str) -> str:
 def distinct_labels(y: Any, name: str = "y") -> np.ndarray:
     """Return the labels in `y`, sorted; ValueError for objects that have no order."""
     if isinstance(y, RemoteColumn):
-        return distinct_labels(np.concatenate([np.empty(0, y.dtype), *y.each(distinct_labels)]))
+        parts = y.each(distinct_labels, name=name)
+        return distinct_labels(np.concatenate([np.empty(0, y.dtype), *parts]), name)
     found = [y[:0]]
     try:
         for rows in row_blocks(len(y)):
