@@ -345,7 +345,8 @@ class WorkerRounds:
             team.run(fill_columns, bins, columns)
             matrix = lay_out_cells(bins, read_only(columns), cuts, work.binning.has_missing)
             self._exchange = Exchange(peers, matrix, blocks, work.n_samples)
-            whole = work.settings["loss"], peers, self._exchange.machines, queries
+            machines = self._exchange.machines
+            prepare = partial(prepare_queries, work.settings["loss"], peers, machines, queries)
             task = BoostingTask(
                 X=bins,
                 matrix=matrix,
@@ -357,10 +358,10 @@ class WorkerRounds:
                 base_score=np.zeros(n_outputs),  # not read: the client makes the model
                 trees_before=no_trees(),
                 dropout=None,
-                machines=self._exchange.machines,
+                machines=machines,
                 weight_scale=work.weight_scale,
                 largest=self._exchange.largest,
-                prepare=partial(prepare_queries, *whole) if queries else None,
+                prepare=prepare if queries else None,
                 **work.settings,
             )
             self._rounds = Rounds(team, task, (work.n_at_once, work.n_at_once))

@@ -212,7 +212,8 @@ class Queries(NamedTuple):
     rows: np.ndarray
     starts: np.ndarray  # int64, shape (n_queries + 1,): where the documents of each query begin
     labels: np.ndarray  # float64, shape (n_samples,): relevance of each document
-    # int64, shape (n_queries,): the documents of all machines before each query, by which is drawn
+    # int64, shape (n_queries,): how many documents of all machines come before each query; its
+    # random numbers are drawn by that
     n_before: np.ndarray
 
     @property
