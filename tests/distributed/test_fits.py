@@ -181,7 +181,7 @@ def test_raw_scores_that_all_rows_begin_with_are_not_sent(cluster, monkeypatch):
     sent, begun = [], WorkerGroup.start
 
     def start(group, make, arguments):
-        for _, _, _, (arrays, *_), *_ in arguments.values():
+        for *_, (arrays, *_pieces) in arguments.values():
             sent.append([array.nbytes for array in arrays])
         begun(group, make, arguments)
 

@@ -249,6 +249,8 @@ _MOST_SCORES_OF_FOLDS = 25_000
 
 # After how many rounds a trial is first asked whether it can win, and after how many more again.
 _BEFORE_RACE, _ROUNDS_OF_RACE = 60, 10
+# Of fewer rows the first fold says too little for that, and trials take little time.
+_FEWEST_TO_RACE = 1_000
 # What twice as many rounds gain, of what the last doubling has gained; and what a trial gains from
 # some round on, of what the best one has gained from there.
 _OF_LAST_DOUBLING, _OF_BEST = 0.6, 4.0
@@ -345,9 +347,10 @@ class Trials:
         """Return how good models of these parameters are; None if there is no time to find out.
 
         The first fold decides how many rounds are looked at: until its metric no longer improves.
-        It ends when it cannot be expected to reach the best so far, and what it has shown has to
-        do. What is behind the best on the first two folds or more is not trained on the others.
-        Of the first settings, what there is time for has to do: some of the folds, some rounds.
+        With many rows, or one fold, it ends when it cannot be expected to reach the best so far,
+        and the trial with it. What is behind the best on the first two folds or more is not trained
+        on the others. Of the first settings, what there is time for has to do: some of the folds,
+        some rounds.
         """
         key = repr(sorted(settings.items()))
         if key not in self._outcomes:
@@ -362,7 +365,8 @@ class Trials:
         if self._is_late() and not is_first:
             return None
         first = {**settings, "early_stopping_rounds": _PATIENCE}
-        race = Race(None if is_first else self._best[0])
+        may_end = self.n_folds == 1 or self.n_rows >= _FEWEST_TO_RACE
+        race = Race(self._best[0] if may_end and not is_first else None)
         training = self._train(self._folds[0], first, race)
         metric, sign, curve = _last_metric(training, training.finished_log())
         losses, n_rounds = [curve], len(curve)
