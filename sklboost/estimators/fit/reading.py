@@ -163,8 +163,7 @@ def read_task(
             _check_continued(continued, name, parameters, features, targets, loss, rows)
         # columns on a cluster: methods of users' get arrays
         methods = (loss.start, loss.unit, loss.check_targets, loss.needs)
-        takes_columns = all(map(is_of_package, methods))
-        if isinstance(rows.y, RemoteColumn) and not takes_columns:
+        if isinstance(rows.y, RemoteColumn) and not all(map(is_of_package, methods)):
             rows = rows.with_arrays()
         rules = read_feature_rules(parameters, features)
         if parameters.max_ctr_complexity > 0:
@@ -179,7 +178,7 @@ def read_task(
         for given in given_sets(arguments):
             stays = isinstance(rows.X, RemoteFeatures)
             scored = validation_rows(given, features, how_to_read, type(targets), stays=stays)
-            if isinstance(scored.y, RemoteColumn) and not takes_columns:
+            if isinstance(scored.y, RemoteColumn) and not all(map(is_of_package, methods)):
                 scored = scored.with_arrays()
             if len(rows.margin) > 0 and len(scored.margin) == 0:
                 raise ValueError(
