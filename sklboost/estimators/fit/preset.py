@@ -269,6 +269,7 @@ class Race(TrainingCallback):
         self._best = best
         self.is_lost = False
 
+    @np.errstate(invalid="ignore")  # metrics may be infinite
     def after_iteration(  # noqa: D102, as in TrainingCallback
         self, training: TrainingState, epoch: int, evals_log: EvalsLog
     ) -> bool:
