@@ -566,14 +566,15 @@ def validation_rows(
 
     With `stays` those of a Dask collection stay on its cluster.
     """
-    name, y, sample_weight, base_margin = given.argument, *given[3:]
+    name, columns = given.argument, (given.y, given.sample_weight, given.base_margin)
+    y, sample_weight, base_margin = columns
     if stays and dask_kind(given.X):
         # imports Dask
         from sklboost.estimators.input.cluster_features import cluster_columns, read_cluster
 
         X: Any = read_cluster(given.X, fitted, settings, name)
         y, sample_weight, base_margin = cluster_columns(
-            X.partitions, *given[3:], kind, of=f" of {name}"
+            X.partitions, *columns, kind, of=f" of {name}"
         )
     else:
         X = given.X.compute() if dask_kind(given.X) else given.X
