@@ -33,8 +33,7 @@ from sklboost.engine.parallel import ThreadTeam
 from sklboost.engine.structs import BinCuts, TrainingBins, TreeParams
 from sklboost.objectives.blocks import BLOCK_ROWS as SUMMED_ROWS
 from sklboost.objectives.custom import FaultyRowError
-from sklboost.objectives.loss import FillDerivatives
-from sklboost.objectives.losses.ranking import RankingLoss, read_queries
+from sklboost.objectives.loss import FillDerivatives, Loss
 from sklboost.objectives.metric import Metric
 from sklboost.tree.core.machines import BLOCK_ROWS, Machines, row_numbers
 from sklboost.tree.core.quantization import WeightScale, scale_of_weights
@@ -199,11 +198,9 @@ class ClusterRounds(RemoteRows):
         # an array, since the group sends large arrays by themselves, and cuts of wide data are
         # large
         pickled_work = np.frombuffer(cloudpickle.dumps(work), dtype=np.uint8)
-        is_ranking, n_owners = isinstance(task.loss, RankingLoss), len(owners)
-        queries = divide_queries(task.y, blocks_of_sets[0]) if is_ranking else [()] * n_owners
         arguments = {
-            worker: (pickled_work, workers[worker], blocks, its_queries, *rows[worker])
-            for worker, blocks, its_queries in zip(owners, blocks_of_sets[0], queries, strict=True)
+            worker: (pickled_work, workers[worker], blocks, *rows[worker])
+            for worker, blocks in zip(owners, blocks_of_sets[0], strict=True)
         }
         self._group.start(WorkerRounds, arguments)
         self.n_threads = sum(workers[worker] for worker in owners)
@@ -230,23 +227,6 @@ def values_of_blocks(values: np.ndarray, blocks: np.ndarray) -> np.ndarray:
     starts = (blocks * BLOCK_ROWS).tolist()  # slices: numbers of rows take more than the values
     parts = [values[..., i : i + BLOCK_ROWS] for i in starts]
     return np.concatenate([values[..., :0], *parts], axis=-1)
-
-
-def divide_queries(y: np.ndarray, blocks: Sequence[np.ndarray]) -> list[tuple[np.ndarray, ...]]:
-    """Return for each worker, given its blocks, what it has to know of the rows of others.
-
-    The documents of all queries that several workers have rows of, worker by worker: their rows,
-    relevances and queries, float64, shape (3, n_documents); how many of them each worker has; and
-    of its own queries, how many documents there are before each.
-    """
-    _, queries, sizes = np.unique(y[1], return_inverse=True, return_counts=True)
-    rows = [row_numbers(of_worker * BLOCK_ROWS, len(queries)) for of_worker in blocks]
-    known = [np.unique(queries[of_worker]) for of_worker in rows]
-    is_shared = np.bincount(np.concatenate(known)) > 1
-    shared = [of_worker[is_shared[queries[of_worker]]] for of_worker in rows]
-    numbers, counts = np.concatenate(shared), np.array([*map(len, shared)])
-    n_before, documents = sizes.cumsum() - sizes, np.vstack([numbers, y[:, numbers]])
-    return [(documents, counts, n_before[of_worker]) for of_worker in known]
 
 
 # --- on a worker ----------------------------------------------------------------------------------
@@ -281,33 +261,50 @@ def rows_of(arrays: tuple[np.ndarray | None, ...], *pieces: Any) -> list[np.ndar
     return [X, *found[:-1], np.atleast_2d(found[-1])]
 
 
-def prepare_queries(
-    loss: RankingLoss, peers: Peers, machines: Machines, divided: Any, *of_rows: Any
-) -> FillDerivatives:
-    """Prepare a loss for the rows and the others of their queries, see :func:`divide_queries`.
+def gather_columns(peers: Peers, values: np.ndarray) -> list[np.ndarray]:
+    """Return what each machine has, float64, shape (n_values, any number)."""
+    sizes = [int(part.view(np.int64)[0]) for part in peers.gather(np.array([values.nbytes]))]
+    return [part.view(np.float64).reshape(len(values), -1) for part in peers.gather(values, sizes)]
 
-    In each round a machine sends the raw scores of its rows of shared queries to all others.
+
+def prepare_groups(loss: Loss, peers: Peers, machines: Machines, *of_rows: Any) -> FillDerivatives:
+    """Prepare a loss for the rows of this machine, and the others of their groups.
+
+    Rows of groups that lie on several machines are known to all of these. In each round a machine
+    sends the raw scores of its rows of such groups to all others.
     """
-    (documents, counts, n_before), (team, y, _, seed) = divided, of_rows
-    n_own, bounds = y.shape[1], np.append(0, counts.cumsum())
-    sent, is_needed = slice(*bounds[peers.rank : peers.rank + 2]), np.isin(documents[2], y[1])
-    is_needed[sent] = False
-    numbers = row_numbers(machines.first_rows, machines.n_samples)
-    places = np.searchsorted(numbers, documents[0, sent])
-    # a query has its documents in the order of all rows, and here are those of others behind
-    order = np.append(numbers, documents[0, is_needed]).argsort()
-    queries = read_queries(np.hstack([y, documents[1:, is_needed]])[:, order])
-    queries = queries._replace(rows=order[queries.rows], n_before=np.array(n_before))
-    fill_all = loss.prepare_queries(team, queries, np.empty(0), seed)
+    peers.phase, (team, y, weight, seed) = "groups", of_rows
+    of_row, numbers = y[loss.group_row], row_numbers(machines.first_rows, machines.n_samples)
+    listed = np.array(np.unique(of_row, return_counts=True))
+    names, sizes = np.hstack(gather_columns(peers, listed))
+    groups, places = np.unique(names, return_inverse=True)
+    sizes, is_shared = np.bincount(places, sizes), np.bincount(places) > 1
+    n_before = (sizes.cumsum() - sizes)[groups.searchsorted(listed[0])].astype(np.int64)
+    sent = np.flatnonzero(is_shared[groups.searchsorted(of_row)])
+    values = np.vstack([numbers, y, weight.reshape(-1, len(of_row))])
+    parts = gather_columns(peers, values[:, sent])
+    counts = [part.shape[1] for part in parts]
+    are_needed = [np.isin(part[1:][loss.group_row], listed[0]) for part in parts]
+    are_needed[peers.rank][:] = False
+    is_needed = np.concatenate(are_needed)
+    values = np.hstack([values, *(p[:, of] for p, of in zip(parts, are_needed, strict=True))])
+    del parts  # they take as much memory
+    # in the order that one machine has all rows in
+    order = values[0].argsort()
+    own, others = np.split(order.argsort(), [len(of_row)])
+    _, targets, weights = np.split(values.take(order, axis=1), [1, 1 + len(y)])
+    del values
+    fill_all = loss.prepare(team, targets, weights.flatten(), seed, n_before)
+    assert fill_all is not None
     raw_scores, derivatives = np.empty((1, len(order))), np.empty((2, 1, len(order)), np.float32)
 
     def fill(round_: int, raw_score: np.ndarray, gradient: np.ndarray, hessian: np.ndarray) -> None:
-        peers.phase = "queries"
-        received = peers.gather(raw_score[0, places], (raw_score.itemsize * counts).tolist())
-        raw_scores[:, :n_own] = raw_score
-        raw_scores[0, n_own:] = np.concatenate(received).view(raw_score.dtype)[is_needed]
+        peers.phase = "scores"
+        sizes = [raw_score.itemsize * count for count in counts]
+        received = np.concatenate(peers.gather(raw_score[0, sent], sizes)).view(raw_score.dtype)
+        raw_scores[0, own], raw_scores[0, others] = raw_score[0], received[is_needed]
         fill_all(round_, raw_scores, *derivatives)
-        gradient[:], hessian[:] = derivatives[:, :, :n_own]
+        gradient[:], hessian[:] = derivatives[..., own]
 
     return fill
 
@@ -315,8 +312,7 @@ def prepare_queries(
 class WorkerRounds:
     """The rounds on one worker; each method is called on all workers at the same time.
 
-    `pickled_work` is a pickled :class:`Work`; `queries`, of a ranking, is what
-    :func:`divide_queries` returns. `blocks` and the pieces of `rows` are as
+    `pickled_work` is a pickled :class:`Work`; `blocks` and the pieces of `rows` are as
     :meth:`ClusterBins.place` returns them. Before the pieces come the values of these rows, y,
     weight, sample_weight and raw_score, as in ``BoostingTask``; each may be of one row, for all, or
     None: a column, which the pieces have. `watched` are the rows of validation sets, without
@@ -329,7 +325,6 @@ class WorkerRounds:
         pickled_work: np.ndarray,
         n_threads: int,
         blocks: np.ndarray,
-        queries: tuple[Any, ...],
         rows: tuple[Any, ...],
         *watched: tuple[Any, ...],
     ):
@@ -345,8 +340,8 @@ class WorkerRounds:
             team.run(fill_columns, bins, columns)
             matrix = lay_out_cells(bins, read_only(columns), cuts, work.binning.has_missing)
             self._exchange = Exchange(peers, matrix, blocks, work.n_samples)
-            machines = self._exchange.machines
-            prepare = partial(prepare_queries, work.settings["loss"], peers, machines, queries)
+            machines, loss = self._exchange.machines, work.settings["loss"]
+            prepare = partial(prepare_groups, loss, peers, machines)
             task = BoostingTask(
                 X=bins,
                 matrix=matrix,
@@ -361,7 +356,7 @@ class WorkerRounds:
                 machines=machines,
                 weight_scale=work.weight_scale,
                 largest=self._exchange.largest,
-                prepare=prepare if queries else None,
+                prepare=None if loss.group_row is None else prepare,
                 **work.settings,
             )
             self._rounds = Rounds(team, task, (work.n_at_once, work.n_at_once))

@@ -132,6 +132,9 @@ class Loss:
     chosen_by = "objective"  # the parameter of the estimator, for errors
     # Of raw scores, where these are neither targets nor classes.
     output_names: ClassVar[tuple[str, ...]] = ()
+    # The row of the targets that has numbers of groups: a loss that `prepare`s needs all rows of a
+    # group at once. None: it is not known which it needs.
+    group_row: int | None = None
     # Metrics of raw scores besides the registry's; the first is the default.
     own_metrics: tuple[Metric, ...] = ()
 
@@ -171,7 +174,12 @@ class Loss:
         return both[0], both[1]
 
     def prepare(
-        self, team: ThreadTeam, y: np.ndarray, weight: np.ndarray, seed: int
+        self,
+        team: ThreadTeam,
+        y: np.ndarray,
+        weight: np.ndarray,
+        seed: int,
+        n_before: np.ndarray | None = None,
     ) -> FillDerivatives | None:
         """Return what fills the derivatives of a round, where these depend on other rows.
 
@@ -184,6 +192,9 @@ class Loss:
             Derivatives are multiplied by them later.
         seed : int
             Of what is drawn.
+        n_before : ndarray of int64, shape (n_groups,), optional
+            For rows of some groups only, how many of all rows are in groups before each. None: the
+            rows are all.
 
         Returns
         -------

@@ -17,7 +17,7 @@ import dask.array
 import numpy as np
 from sklearn.base import clone
 
-from sklboost import XGBClassifierLite, XGBRankerLite, XGBRegressorLite
+from sklboost import XGBClassifierLite, XGBRankerLite, XGBRegressorLite, XGBSurvivalLite
 from sklboost.distributed.worker_group import LostWorkersError, WorkerGroup
 from tests.distributed.machines import assert_same_model
 from tests.distributed.worker_groups import open_group, start, wait_until, worker_threads
@@ -57,6 +57,7 @@ def fit(group: WorkerGroup, rng: random.Random) -> None:
             (XGBClassifierLite, labels, {"class_weight": "balanced"}),
             (XGBClassifierLite, labels == "low", {"class_weight": {False: 1.0, True: 3.0}}),
             (XGBRankerLite, np.digitize(signal, [-1.0, 0.7]), {"objective": "rank:yeti"}),
+            (XGBSurvivalLite, np.exp(signal) * np.sign(values[:, 2]), {"ties": "efron"}),
         ]
     )
     queries = np.arange(len(y)) // 20

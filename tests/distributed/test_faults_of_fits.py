@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from sklboost import TrainingCallback, XGBRankerLite, XGBRegressorLite
+from sklboost import TrainingCallback, XGBRankerLite, XGBRegressorLite, XGBSurvivalLite
 from sklboost.distributed import training
 from sklboost.distributed.worker_group import LostWorkersError, WorkerGroup
 from tests.conftest import ROOT
@@ -71,13 +71,19 @@ def test_workers_are_killed_after_some_rounds(client, alone, rounds, n_workers):
     assert_same_model(fit([At(rounds, lambda: kill(client, n_workers=n_workers))]), alone)
 
 
-def test_a_worker_with_a_part_of_queries_is_killed(client):
-    ranker = XGBRankerLite(n_estimators=6, objective="rank:yeti", min_child_weight=0)
-    y, qid = np.digitize(Y, [0.0, 1.0]), np.arange(N_ROWS) // 30
-    alone = clone(ranker).fit(X, y, qid=qid)
-    ranker.set_params(callbacks=[At({2}, lambda: kill(client))])
+@pytest.mark.parametrize("of", ["queries", "strata"])
+def test_a_worker_with_a_part_of_groups_is_killed(client, of):
+    model = XGBRankerLite(n_estimators=6, objective="rank:yeti", min_child_weight=0)
+    y, given = np.digitize(Y, [0.0, 1.0]), dict(qid=np.arange(N_ROWS) // 30)
+    if of == "strata":
+        model = XGBSurvivalLite(n_estimators=6, ties="efron")
+        y, given = np.where(Y > 0.0, -1.0, 1.0) * np.exp(Y).round(1).clip(0.1), {}
+        given["strata"] = np.arange(N_ROWS) % 2
+    alone = clone(model).fit(X, y, **given)
+    model.set_params(callbacks=[At({2}, lambda: kill(client))])
     collections = (da.from_array(values, chunks=(3000, -1)[: values.ndim]) for values in (X, y))
-    assert_same_model(ranker.fit(*collections, qid=da.from_array(qid, chunks=7000)), alone)
+    there = {name: da.from_array(values, chunks=7000) for name, values in given.items()}
+    assert_same_model(model.fit(*collections, **there), alone)
 
 
 def test_a_worker_that_leaves_in_peace(alone):

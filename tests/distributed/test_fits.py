@@ -308,7 +308,6 @@ REFUSED = {
     "NotOfRows": XGBRegressorLite(objective=NotOfRows()),
     "NotOfRows'": XGBClassifierLite(objective=NotOfRows()),
     "lambdarank_unbiased=True": XGBRankerLite(lambdarank_unbiased=True),
-    "survival:cox": XGBSurvivalLite(),
 }
 
 

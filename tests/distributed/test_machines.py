@@ -320,9 +320,9 @@ def test_a_failed_exchange_ends_the_training(monkeypatch):
 def test_all_that_may_be_large_is_sent_as_arrays(monkeypatch):
     class WatchingGroup(ThreadGroup):
         def start(self, make, arguments):
-            for pickled_work, n_threads, blocks, queries, (arrays, _) in arguments.values():
+            for pickled_work, n_threads, blocks, (arrays, _) in arguments.values():
                 assert n_threads == 1
-                sent = (pickled_work, blocks, *queries, *arrays)
+                sent = (pickled_work, blocks, *arrays)
                 assert all(isinstance(array, np.ndarray) for array in sent)
             super().start(make, arguments)
 

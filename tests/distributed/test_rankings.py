@@ -57,7 +57,7 @@ def test_raw_scores_are_exchanged_of_queries_that_several_machines_have(monkeypa
     for layout in ("short", "whole blocks", "anywhere"):
         given = dict(qid=QUERIES[layout])
         _, _, rounds = fit_both(monkeypatch, ranker(), X, RELEVANCE, ThreadGroup(2), **given)
-        sent[layout] = rounds.traffic["queries"]
+        sent[layout] = rounds.traffic["scores"]
     n_messages = 2 * 3  # of two machines, in three rounds
     assert sent["whole blocks"] == (n_messages, 0)
     assert sent["anywhere"] == (n_messages, 3 * 8 * N_ROWS)
@@ -92,7 +92,7 @@ def test_arrays(cluster, objective):
     one = model.fit(X, y, weight, qid=qid)
     other = clone(model).fit(chunked(X), chunked(y), chunked(weight), qid=chunked(qid.astype("U")))
     assert_same_fit(one, other, X)
-    assert other.fit_report_.traffic["queries"] > (0, 0)
+    assert other.fit_report_.traffic["scores"] > (0, 0)
 
 
 def test_frames_whose_queries_are_a_column(cluster):

@@ -129,8 +129,6 @@ def test_queries_and_survival_times(frame, monkeypatch):
     collection = dd.from_pandas(frame, npartitions=3)
     seen, reading = [], "sklboost.estimators.fit.reading"
     monkeypatch.setattr(f"{reading}.plan_task", lambda task: seen.append(task) or stop())
-    # which refuses survival:cox on clusters, before anything is read
-    monkeypatch.setattr(f"{reading}._check_cluster_parameters", lambda *arguments: None)
     for booster, X, given in [
         (XGBRankerLite(), ["x"], {"y": "weight", "qid": "group"}),
         (XGBSurvivalLite(), ["x"], {"y": "positive", "entry_time": "weight", "strata": "letter"}),

@@ -46,7 +46,6 @@ from sklboost.estimators.parameters.rules import (
 from sklboost.estimators.predict.fitted_model import FittedModel, is_of_package
 from sklboost.objectives.custom import StoredLoss
 from sklboost.objectives.loss import Loss, lacking
-from sklboost.objectives.losses.ranking import RankingLoss
 from sklboost.objectives.registry import TASK_WORDS, make_loss
 
 if TYPE_CHECKING:
@@ -346,7 +345,7 @@ def _check_linear(rows: Rows, loss: Loss, rules: FeatureRules) -> None:
 def _check_cluster_parameters(parameters: Parameters, kind: type[Targets]) -> None:
     """Raise ValueError for parameters that do not go with features on a cluster.
 
-    So does a loss whose derivatives need all rows in one place; rankings need those of a query.
+    So does a loss whose derivatives need other rows, unless it is known which, as those of a query.
     Of classes no loss by name does.
     """
     refused = {
@@ -360,9 +359,9 @@ def _check_cluster_parameters(parameters: Parameters, kind: type[Targets]) -> No
     loss = parameters.objective
     if not isinstance(loss, Loss) and isinstance(kind.task, str):
         loss = make_loss(loss, kind.task, 1, vars(parameters))
-    if not isinstance(loss, Loss) or isinstance(loss, RankingLoss):
+    if not isinstance(loss, Loss) or loss.group_row is not None:
         return
-    if type(loss).prepare is not Loss.prepare or not loss.can_repeat:
+    if not loss.can_repeat or type(loss).prepare is not Loss.prepare:
         what = f"objective={loss.name!r}, where the derivatives of a row depend on other rows,"
         raise _refusal(what, "choose another one")
 

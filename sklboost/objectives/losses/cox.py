@@ -87,6 +87,7 @@ class Cox(Loss):
 
     name = "survival:cox"
     n_targets = 4
+    group_row = _STRATUM
     takes_weight = True
     hessian_is_bound = True
     # A hazard is to its logarithm what a mean count is: see `Poisson`.
@@ -107,7 +108,12 @@ class Cox(Loss):
         return hazards, float(loss)
 
     def prepare(
-        self, team: ThreadTeam, y: np.ndarray, weight: np.ndarray, seed: int
+        self,
+        team: ThreadTeam,
+        y: np.ndarray,
+        weight: np.ndarray,
+        seed: int,
+        n_before: np.ndarray | None = None,
     ) -> FillDerivatives:
         """Sort the rows, and return what fills the derivatives of a round."""
         risk = risk_sets(y)

@@ -4,7 +4,6 @@ Targets are two rows: relevances, and the number of each document's query. Rows 
 :func:`read_queries` lists them query by query.
 """
 
-from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -81,6 +80,7 @@ class RankingLoss(Loss):
     """Base of the losses of rankings."""
 
     n_targets = 2  # relevances, and the numbers of queries
+    group_row = 1
     can_repeat = False  # a document twice makes the query longer
 
     def __init__(self, settings: RankingSettings):
@@ -90,17 +90,6 @@ class RankingLoss(Loss):
     def of_metrics(self) -> dict[str, Any]:
         """The parameters that metrics read."""
         return self.settings._asdict()
-
-    def prepare(
-        self, team: ThreadTeam, y: np.ndarray, weight: np.ndarray, seed: int
-    ) -> FillDerivatives:
-        return self.prepare_queries(team, read_queries(y), weight, seed)
-
-    @abstractmethod
-    def prepare_queries(
-        self, team: ThreadTeam, queries: "Queries", weight: np.ndarray, seed: int
-    ) -> FillDerivatives:
-        """Return what fills the derivatives of a round, see :meth:`prepare`."""
 
     def gradients(self, y: np.ndarray, raw_score: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         both = first_derivatives(self, y, raw_score, np.empty(0))
@@ -127,10 +116,15 @@ class LambdaRank(RankingLoss):
     name = "rank:ndcg"
     metric = OF_NDCG
 
-    def prepare_queries(
-        self, team: ThreadTeam, queries: "Queries", weight: np.ndarray, seed: int
+    def prepare(
+        self,
+        team: ThreadTeam,
+        y: np.ndarray,
+        weight: np.ndarray,
+        seed: int,
+        n_before: np.ndarray | None = None,
     ) -> FillDerivatives:
-        settings = self.settings
+        settings, queries = self.settings, read_queries(y, n_before)
         exponent = 1.0 / (1.0 + settings.lambdarank_bias_norm)
         rules = LambdaRules(
             metric=self.metric,
@@ -185,10 +179,15 @@ class CrossEntropyNDCG(RankingLoss):
 
     name = "rank:xendcg"
 
-    def prepare_queries(
-        self, team: ThreadTeam, queries: "Queries", weight: np.ndarray, seed: int
+    def prepare(
+        self,
+        team: ThreadTeam,
+        y: np.ndarray,
+        weight: np.ndarray,
+        seed: int,
+        n_before: np.ndarray | None = None,
     ) -> FillDerivatives:
-        is_exponential = self.settings.ndcg_exp_gain
+        is_exponential, queries = self.settings.ndcg_exp_gain, read_queries(y, n_before)
         gains = gains_of(queries.labels, is_exponential) + 1.0
         scratch = np.empty((team.size, 4, int(queries.sizes.max(initial=0))))
 
@@ -223,12 +222,15 @@ class Queries(NamedTuple):
         return sizes
 
 
-def read_queries(y: np.ndarray) -> Queries:
-    """Return the queries of encoded targets, shape (2, n_samples): relevances, query numbers."""
+def read_queries(y: np.ndarray, n_before: np.ndarray | None = None) -> Queries:
+    """Return the queries of encoded targets, shape (2, n_samples): relevances, query numbers.
+
+    `n_before` is that of the queries, if there are others on other machines.
+    """
     rows = np.argsort(y[1], kind="stable").astype(np.int64)
     labels = np.ascontiguousarray(y[0][rows], np.float64)
     starts = starts_of_queries(y[1][rows])
-    return Queries(rows, starts, labels, starts[:-1].copy())
+    return Queries(rows, starts, labels, starts[:-1].copy() if n_before is None else n_before)
 
 
 def starts_of_queries(numbers: np.ndarray) -> np.ndarray:

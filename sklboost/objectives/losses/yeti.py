@@ -45,6 +45,7 @@ from sklboost.objectives.losses.ranking import (
     RankingLoss,
     discounts_of,
     list_documents,
+    read_queries,
     spread,
 )
 
@@ -88,9 +89,15 @@ class YetiRank(RankingLoss):
             )
             refuse_first((y[:, 0] != 0.0) & (y[:, 0] != 1.0), y[:, 0], name, why)
 
-    def prepare_queries(
-        self, team: ThreadTeam, queries: Queries, weight: np.ndarray, seed: int
+    def prepare(
+        self,
+        team: ThreadTeam,
+        y: np.ndarray,
+        weight: np.ndarray,
+        seed: int,
+        n_before: np.ndarray | None = None,
     ) -> FillDerivatives:
+        queries = read_queries(y, n_before)
         neighbours = self._neighbours(queries)
         longest = int(queries.sizes.max(initial=0)) + _PADDING
         numbers = np.ones((team.size, 6, longest))
