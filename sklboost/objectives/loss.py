@@ -174,12 +174,7 @@ class Loss:
         return both[0], both[1]
 
     def prepare(
-        self,
-        team: ThreadTeam,
-        y: np.ndarray,
-        weight: np.ndarray,
-        seed: int,
-        n_before: np.ndarray | None = None,
+        self, team: ThreadTeam, y: np.ndarray, weight: np.ndarray, seed: int, n_before: Any = None
     ) -> FillDerivatives | None:
         """Return what fills the derivatives of a round, where these depend on other rows.
 

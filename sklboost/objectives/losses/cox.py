@@ -21,13 +21,13 @@ chapter 3.
 """
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from sklboost.engine.compiling import inlined, kernel
 from sklboost.engine.elementary import exp, log
-from sklboost.engine.parallel import ThreadTeam
+from sklboost.engine.parallel import ThreadTeam, assemble, share
 from sklboost.objectives.blocks import LARGEST, LEAST_HESSIAN, limited
 from sklboost.objectives.domains import refuse_first
 from sklboost.objectives.loss import FillDerivatives, Loss, first_derivatives
@@ -108,23 +108,17 @@ class Cox(Loss):
         return hazards, float(loss)
 
     def prepare(
-        self,
-        team: ThreadTeam,
-        y: np.ndarray,
-        weight: np.ndarray,
-        seed: int,
-        n_before: np.ndarray | None = None,
+        self, team: ThreadTeam, y: np.ndarray, weight: np.ndarray, seed: int, n_before: Any = None
     ) -> FillDerivatives:
         """Sort the rows, and return what fills the derivatives of a round."""
-        risk = risk_sets(y)
+        risk, strata = risk_sets(y), y[_STRATUM].astype(np.int64)
 
         def fill(
             round_: int, raw_score: np.ndarray, gradient: np.ndarray, hessian: np.ndarray
         ) -> None:
             hazards, _ = self.hazards(risk, raw_score, weight)
-            # rows that are never at risk have none
-            gradient[:], hessian[:] = 0.0, LEAST_HESSIAN
-            _fill_derivatives(risk, raw_score[0], hazards, gradient[0], hessian[0])
+            of_rows = (strata, raw_score[0], gradient[0], hessian[0])
+            team.run(_fill_derivatives, risk, hazards, of_rows)
 
         return fill
 
@@ -238,20 +232,21 @@ def _add_up(sums, start, stop):
 
 
 @kernel
-def _fill_derivatives(risk, raw_score, hazards, gradient, hessian):
-    """Fill the derivatives of all rows, divided by their weights."""
-    for stratum in range(len(risk.strata) - 1):
-        start, stop = risk.strata[stratum], risk.strata[stratum + 1]
-        for place in range(risk.last_starts[start], risk.last_starts[stop]):
-            row = risk.by_last[place]
-            last, before = risk.last[row], risk.before[row]
-            hazard = hazards.sums[0, last] - hazards.sums[0, before]
-            hazard += hazards.sums[1, last] - hazards.sums[1, before]
-            if risk.is_event[row]:
-                hazard -= hazards.tied[last]
-            expected = _below(raw_score[row], hazards.tops[stratum]) * hazard
-            gradient[row] = min(expected - (1.0 if risk.is_event[row] else 0.0), LARGEST)
-            hessian[row] = limited(expected, LEAST_HESSIAN)
+def _fill_derivatives(team, risk, hazards, of_rows):
+    """Fill the derivatives of all rows, divided by their weights; those never at risk have none."""
+    if not assemble(team):
+        return
+    strata, raw_score, gradient, hessian = of_rows
+    start, stop = share(team, len(raw_score))
+    for row in range(start, stop):
+        last, before = risk.last[row], risk.before[row]
+        hazard = hazards.sums[0, last] - hazards.sums[0, before]
+        hazard += hazards.sums[1, last] - hazards.sums[1, before]
+        if risk.is_event[row]:
+            hazard -= hazards.tied[last]
+        expected = _below(raw_score[row], hazards.tops[strata[row]]) * hazard
+        gradient[row] = min(expected - (1.0 if risk.is_event[row] else 0.0), LARGEST)
+        hessian[row] = limited(expected, LEAST_HESSIAN)
 
 
 @inlined

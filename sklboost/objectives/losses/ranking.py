@@ -117,12 +117,7 @@ class LambdaRank(RankingLoss):
     metric = OF_NDCG
 
     def prepare(
-        self,
-        team: ThreadTeam,
-        y: np.ndarray,
-        weight: np.ndarray,
-        seed: int,
-        n_before: np.ndarray | None = None,
+        self, team: ThreadTeam, y: np.ndarray, weight: np.ndarray, seed: int, n_before: Any = None
     ) -> FillDerivatives:
         settings, queries = self.settings, read_queries(y, n_before)
         exponent = 1.0 / (1.0 + settings.lambdarank_bias_norm)
@@ -180,12 +175,7 @@ class CrossEntropyNDCG(RankingLoss):
     name = "rank:xendcg"
 
     def prepare(
-        self,
-        team: ThreadTeam,
-        y: np.ndarray,
-        weight: np.ndarray,
-        seed: int,
-        n_before: np.ndarray | None = None,
+        self, team: ThreadTeam, y: np.ndarray, weight: np.ndarray, seed: int, n_before: Any = None
     ) -> FillDerivatives:
         is_exponential, queries = self.settings.ndcg_exp_gain, read_queries(y, n_before)
         gains = gains_of(queries.labels, is_exponential) + 1.0

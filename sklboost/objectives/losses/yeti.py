@@ -29,7 +29,7 @@ to Rank Challenge with YetiRank"; for metrics Lyzhin, Ustimenko, Gulin & Prokhor
 "Which Tricks Are Important for Learning to Rank?".
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -90,12 +90,7 @@ class YetiRank(RankingLoss):
             refuse_first((y[:, 0] != 0.0) & (y[:, 0] != 1.0), y[:, 0], name, why)
 
     def prepare(
-        self,
-        team: ThreadTeam,
-        y: np.ndarray,
-        weight: np.ndarray,
-        seed: int,
-        n_before: np.ndarray | None = None,
+        self, team: ThreadTeam, y: np.ndarray, weight: np.ndarray, seed: int, n_before: Any = None
     ) -> FillDerivatives:
         queries = read_queries(y, n_before)
         neighbours = self._neighbours(queries)
