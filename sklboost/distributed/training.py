@@ -275,11 +275,13 @@ def prepare_groups(loss: Loss, peers: Peers, machines: Machines, *of_rows: Any) 
     """
     peers.phase, (team, y, weight, seed) = "groups", of_rows
     of_row, numbers = y[loss.group_row], row_numbers(machines.first_rows, machines.n_samples)
+    # groups of each machine, and how many of their rows it has; then the same of all
     listed = np.array(np.unique(of_row, return_counts=True))
     names, sizes = np.hstack(gather_columns(peers, listed))
     groups, places = np.unique(names, return_inverse=True)
     sizes, is_shared = np.bincount(places, sizes), np.bincount(places) > 1
     n_before = (sizes.cumsum() - sizes)[groups.searchsorted(listed[0])].astype(np.int64)
+    # rows of shared groups are sent to all, which keep those of their own groups
     sent = np.flatnonzero(is_shared[groups.searchsorted(of_row)])
     values = np.vstack([numbers, y, weight.reshape(-1, len(of_row))])
     parts = gather_columns(peers, values[:, sent])
