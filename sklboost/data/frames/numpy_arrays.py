@@ -227,7 +227,9 @@ class ObjectColumn(ColumnAdapter):
             return "text"
         # what cannot be hashed are containers, and complex numbers have no order
         no_order = (complex, np.complexfloating)
-        can_be_sorted = all(t.__hash__ and not issubclass(t, no_order) for t in self._types)
+        can_be_sorted = all(
+            t.__hash__ is not None and not issubclass(t, no_order) for t in self._types
+        )
         return "mixed" if can_be_sorted else "unsupported"
 
     def numbers(self) -> tuple[np.ndarray, np.ndarray | None]:
