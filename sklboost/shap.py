@@ -17,7 +17,7 @@ except ImportError as error:
 
 from sklboost.docstrings import described_like
 from sklboost.estimators.base import BaseBooster
-from sklboost.estimators.predict.contributions import ExplainedRows, explained_rows
+from sklboost.estimators.predict.explanations import ExplainedRows, explained_rows
 
 __all__ = ["TreeExplainer"]
 

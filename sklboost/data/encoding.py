@@ -383,7 +383,10 @@ def encode(
     column = adapter.column(i)
     if encoding.is_coded and column.kind == "number":
         values, absent = column.numbers()
-        return Column(_own_codes(values, encoding), _all_missing(values, absent, missing)), None
+        # rounded down; the last code for what is none, NaN for NaN
+        codes, last = np.floor(values.astype(np.float64)), encoding.n_categories - 1
+        codes[(codes < 0) | (codes > last)] = last
+        return Column(codes, _all_missing(values, absent, missing)), None
     if encoding.kind == "category":
         return _encode_categories(*column.categories(), encoding, missing)
     if column.kind != encoding.kind and column.is_empty():
@@ -441,13 +444,6 @@ def _encode_categories(
         if len(rows) > 0:
             unknown = Unknown(rows, categories[codes[rows[0]]])
     return Column(codes, None, translation), unknown
-
-
-def _own_codes(values: np.ndarray, encoding: Encoding) -> np.ndarray:
-    """Return numbers as codes, rounded down; the last code for what is none, NaN for NaN."""
-    codes = np.floor(values.astype(np.float64))
-    last = encoding.n_categories - 1
-    return np.where((codes < 0) | (codes > last), last, codes)
 
 
 def _encode_times(

@@ -22,7 +22,7 @@ from sklboost.displays.tree import tree_title
 from sklboost.engine.structs import PARAMS_DTYPE, TreeParams
 from sklboost.estimators.parameters.rules import number
 from sklboost.estimators.predict.fitted_model import fitted_model
-from sklboost.inspection.derivation.grown_tree import grown_tree
+from sklboost.inspection.derivation.trees import grown_tree
 from sklboost.tree.core.formulas import leaf_weight, similarity_at
 
 _N_POINTS = 201

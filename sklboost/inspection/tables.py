@@ -7,7 +7,7 @@ import numpy as np
 
 from sklboost.data.encoding import Encoding, zone_of
 from sklboost.engine.model import LinearLeaves, Model
-from sklboost.inspection.derivation.names import ModelNames
+from sklboost.inspection.derivation.trees import ModelNames
 from sklboost.tree.core.formulas import leaf_weight, similarity_at
 from sklboost.tree.predict.category_bits import listed_categories
 

@@ -225,9 +225,12 @@ class ObjectColumn(ColumnAdapter):
             return "number"
         if all(issubclass(t, str) for t in self._types):
             return "text"
-        if all(map(_may_be_category, self._types)):
-            return "mixed"
-        return "unsupported"
+        # what cannot be hashed are containers, and complex numbers have no order
+        no_order = (complex, np.complexfloating)
+        can_be_sorted = all(
+            t.__hash__ is not None and not issubclass(t, no_order) for t in self._types
+        )
+        return "mixed" if can_be_sorted else "unsupported"
 
     def numbers(self) -> tuple[np.ndarray, np.ndarray | None]:
         """Return bool or integers if there is nothing else, exactly; float64 if there is."""
@@ -300,8 +303,3 @@ def as_integers(values: list[Any]) -> np.ndarray:
 def _is_number(type_: type) -> bool:
     # to NumPy a span of time is an integer
     return issubclass(type_, Real | np.bool_ | Decimal) and not issubclass(type_, np.timedelta64)
-
-
-def _may_be_category(type_: type) -> bool:
-    # what cannot be hashed are containers, and complex numbers have no order
-    return type_.__hash__ is not None and not issubclass(type_, complex | np.complexfloating)

@@ -51,7 +51,10 @@ class PandasFrame(FrameAdapter):
         if self._frame.size > SMALL:
             return None
         values = self._frame.to_numpy(np.float64, na_value=np.nan)
-        return None if any(map(_is_wide, dtypes)) and may_be_rounded(values) else values
+        # of pandas' dtypes those of NumPy that their values have
+        plain = (getattr(own, "numpy_dtype", getattr(own, "subtype", own)) for own in dtypes)
+        are_wide = any(map(is_wide, map(np.dtype, plain)))
+        return None if are_wide and may_be_rounded(values) else values
 
 
 def _array(frame: pd.DataFrame, i: int) -> Any:
@@ -69,11 +72,6 @@ def stored(values: Any) -> Any:
     """Return the array that a series or an index holds; an extension array is one itself."""
     is_plain = isinstance(values.dtype, np.dtype)
     return values.to_numpy() if is_plain else getattr(values, "array", values)
-
-
-def _is_wide(dtype: Any) -> bool:
-    """Whether a dtype, of pandas or NumPy, has integers that float64 does not hold."""
-    return is_wide(np.dtype(getattr(dtype, "numpy_dtype", getattr(dtype, "subtype", dtype))))
 
 
 def pandas_column(values: Any) -> ColumnAdapter:

@@ -19,7 +19,7 @@ from sklboost.estimators.predict.fitted_model import HasFittedModel, by_partitio
 from sklboost.inspection.importances import scaled_to_one, split_importances
 
 if TYPE_CHECKING:
-    from sklboost.estimators.predict.contributions import ExplainedRows
+    from sklboost.estimators.predict.explanations import ExplainedRows
     from sklboost.inspection.derivation import Derivation
     from sklboost.inspection.importances import ValidationImportances
 
@@ -131,7 +131,7 @@ class ExplainingMixin(HasFittedModel):
     def _explained_rows(
         self, X: Any, X_background: Any = None, by_position: bool = False
     ) -> "ExplainedRows":
-        from sklboost.estimators.predict.contributions import explained_rows
+        from sklboost.estimators.predict.explanations import explained_rows
 
         return explained_rows(self._fitted, X, X_background, by_position)
 
@@ -326,7 +326,7 @@ class ExplainingMixin(HasFittedModel):
         Gain
           gain of the split: gain = S_L + S_R - S = 98 + 56.25 - 14.0833 = 140.1667
         """
-        from sklboost.estimators.predict.derivations import derive_split
+        from sklboost.estimators.predict.explanations import derive_split
 
         given = GivenSet("X", "X", X, y, sample_weight, base_margin)
         return derive_split(self._fitted, self, tree, node, given)
@@ -388,7 +388,7 @@ class ExplainingMixin(HasFittedModel):
           probability: p = 1 / (1 + exp(-F_2)) = 1 / (1 + exp(-0.380665)) = 0.594033
           Predicted class: 'yes'.
         """
-        from sklboost.estimators.predict.derivations import derive_row
+        from sklboost.estimators.predict.explanations import derive_row
 
         return derive_row(self._fitted, x, base_margin, iteration_range, full)
 

@@ -30,7 +30,7 @@ from sklboost.tree.predict.prediction import add_to_few_rows, add_trees, find_le
 from sklboost.tree.predict.walking import MIN_ROWS
 
 if TYPE_CHECKING:
-    from sklboost.inspection.derivation.names import ModelNames
+    from sklboost.inspection.derivation.trees import ModelNames
 
 
 # Rows times trees that are predicted in the time it takes to start a thread, or less than that.
@@ -178,7 +178,7 @@ class FittedModel(TrainedModel):
     @cached_property
     def names(self) -> "ModelNames":
         """Names, and remarks on the learning rate, for derivations."""
-        from sklboost.inspection.derivation.names import ModelNames
+        from sklboost.inspection.derivation.trees import ModelNames
 
         notes = []
         if self.n_dart_rounds > 0:

@@ -10,8 +10,7 @@ from sklboost.data.features import Features
 from sklboost.estimators.input.rows import row_values
 from sklboost.estimators.parameters.boosters import Parameters
 from sklboost.estimators.parameters.rules import is_integer, value_of
-from sklboost.estimators.predict.contributions import single_values
-from sklboost.estimators.predict.derivations import conclusion, feature_values
+from sklboost.estimators.predict.explanations import conclusion, feature_values, single_values
 from sklboost.estimators.predict.fitted_model import FittedModel, leaves
 from sklboost.inspection.derivation import number
 from sklboost.inspection.page import (

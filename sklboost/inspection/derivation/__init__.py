@@ -3,7 +3,7 @@
 import html
 import itertools
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -75,16 +75,6 @@ def fill_in(formula: str, values: Mapping[str, float]) -> str:
     return SYMBOL.sub(written, formula)
 
 
-def as_html(title: str, sections: Iterable[Section]) -> str:
-    """Write a derivation as one ``div``; sections are its children."""
-    parts = [f"<h3>{html.escape(title)}</h3>"]
-    for section in sections:
-        rows = "".join(map(_html_row, section.lines))
-        heading = html.escape(section.heading)
-        parts.append(f"<section><h4>{heading}</h4><table>{rows}</table></section>")
-    return f'<div class="sklboost-derivation">{"".join(parts)}</div>'
-
-
 def _html_row(line: Line) -> str:
     if isinstance(line, str):
         return f'<tr><td colspan="2">{html.escape(line)}</td></tr>'
@@ -122,20 +112,6 @@ _IN_WORDS = {
 }
 _BRACKETS = r"\((?:[^()]|\([^()]*\))*\)"
 _FRACTION = re.compile(rf"({_BRACKETS}|[^\s()]+) / ({_BRACKETS}|[^\s()]+)")
-
-
-def as_latex(title: str, sections: Iterable[Section]) -> str:
-    """Write a derivation as part of a document."""
-    parts = [rf"\paragraph{{{_words(title)}}}"]
-    for section in sections:
-        parts.append(rf"\subparagraph{{{_words(section.heading)}}}")
-        for kind, lines in itertools.groupby(section.lines, type):
-            if kind is str:
-                parts += [f"{_words(line)}\n" for line in lines if isinstance(line, str)]
-            else:
-                rows = " \\\\\n".join(_latex_row(line) for line in lines if isinstance(line, Step))
-                parts.append(f"\\begin{{align*}}\n{rows}\n\\end{{align*}}")
-    return "\n".join(parts)
 
 
 def _latex_row(step: Step) -> str:
@@ -220,12 +196,27 @@ class Derivation:
     @property
     def latex(self) -> str:
         """A piece of a LaTeX document that uses the package amsmath."""
-        return as_latex(self.title, self._shown)
+        parts = [rf"\paragraph{{{_words(self.title)}}}"]
+        for section in self._shown:
+            parts.append(rf"\subparagraph{{{_words(section.heading)}}}")
+            for kind, lines in itertools.groupby(section.lines, type):
+                if kind is str:
+                    parts += [f"{_words(line)}\n" for line in lines if isinstance(line, str)]
+                else:
+                    steps = (_latex_row(line) for line in lines if isinstance(line, Step))
+                    rows = " \\\\\n".join(steps)
+                    parts.append(f"\\begin{{align*}}\n{rows}\n\\end{{align*}}")
+        return "\n".join(parts)
 
     @property
     def html(self) -> str:
         """An HTML element; names of features and classes in it stay text."""
-        return as_html(self.title, self._shown)
+        parts = [f"<h3>{html.escape(self.title)}</h3>"]
+        for section in self._shown:
+            rows = "".join(map(_html_row, section.lines))
+            heading = html.escape(section.heading)
+            parts.append(f"<section><h4>{heading}</h4><table>{rows}</table></section>")
+        return f'<div class="sklboost-derivation">{"".join(parts)}</div>'
 
     @property
     def steps(self) -> tuple[Step, ...]:

@@ -8,8 +8,7 @@ import numpy as np
 
 from sklboost.engine.structs import TreeParams
 from sklboost.inspection.derivation import Derivation, Line, Section, Step, given, number
-from sklboost.inspection.derivation.grown_tree import GrownTree
-from sklboost.inspection.derivation.names import ModelNames
+from sklboost.inspection.derivation.trees import GrownTree, ModelNames
 from sklboost.tree.core.formulas import leaf_weight, similarity_at, soft_threshold, split_gain
 from sklboost.tree.options.constrained_weights import smooth
 

@@ -11,9 +11,8 @@ from scipy.special import expit
 
 from sklboost.engine.model import LinearLeaves, Model
 from sklboost.inspection.derivation import Derivation, Line, Section, Step, given, number
-from sklboost.inspection.derivation.grown_tree import grown_tree
-from sklboost.inspection.derivation.names import ModelNames
 from sklboost.inspection.derivation.nodes import NodeOutput
+from sklboost.inspection.derivation.trees import ModelNames, grown_tree
 
 _MOST_TREES, _MOST_FEATURES, _MOST_OTHERS = 3, 4, 4  # in a summary
 # A derivation of more lines has a summary.

@@ -15,9 +15,8 @@ import numpy as np
 
 from sklboost.engine.model import Model
 from sklboost.inspection.derivation import Derivation, Step, number
-from sklboost.inspection.derivation.grown_tree import GrownTree, grown_tree
-from sklboost.inspection.derivation.names import ModelNames
 from sklboost.inspection.derivation.nodes import derive_node, gamma_and_pruning
+from sklboost.inspection.derivation.trees import GrownTree, ModelNames, grown_tree
 from sklboost.inspection.importances import IMPORTANCE_TYPES, split_importances
 
 Token = float | int | str

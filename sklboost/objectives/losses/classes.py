@@ -224,12 +224,8 @@ def _softmax_rows(rows, targets, raw_score, gradient, hessian, scratch):
     n_outputs = raw_score.shape[0]
     factor = n_outputs / (n_outputs - 1.0)
     largest, total = scratch[0, : last - first], scratch[1, : last - first]
-    largest[:] = -np.inf
+    fill_largest(rows, raw_score, largest)
     total[:] = 0.0
-    for output in range(n_outputs):
-        scores = raw_score[output, first:last]
-        for row in range(len(targets)):
-            largest[row] = max(largest[row], scores[row])
     for output in range(n_outputs):
         # the terms are kept as gradients until the total is known
         _add_terms(raw_score[output, first:last], largest, gradient[output, first:last], total)

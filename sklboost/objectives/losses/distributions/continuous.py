@@ -4,6 +4,7 @@ import math
 from typing import Any, ClassVar
 
 import numpy as np
+from scipy.special import betaln, erf, gammainc, ndtr, stdtr
 
 from sklboost.engine.elementary import (
     digamma,
@@ -69,8 +70,6 @@ class Gamma(DistributionLoss):
     def mean_distance(self, y: np.ndarray, parameters: Parameters) -> Any:
         """Return ``y (2 F_k(y) - 1) - m (2 F_(k + 1)(y) - 1)``; m: mean."""
         mean, shape = parameters
-        from scipy.special import gammainc
-
         x = shape * y / mean
         others = 2.0 * gammainc(shape + 1.0, x) - 1.0
         return y * (2.0 * gammainc(shape, x) - 1.0) - mean * others
@@ -78,8 +77,6 @@ class Gamma(DistributionLoss):
     def half_distance(self, parameters: Parameters) -> Any:
         """Return ``m / (k B(1 / 2, k))``; m: mean."""
         mean, shape = parameters
-        from scipy.special import betaln
-
         return mean * (np.exp(-betaln(0.5, shape)) / shape)
 
 
@@ -143,8 +140,6 @@ class Normal(LocationScale):
     def crps(self, y: np.ndarray, parameters: Parameters) -> Any:
         """Return ``scale (r (2 Phi(r) - 1) + 2 phi(r) - 1 / sqrt(pi))``."""
         loc, scale = parameters
-        from scipy.special import erf
-
         r = (y - loc) / scale
         density = np.exp(-0.5 * r * r) / math.sqrt(2.0 * math.pi)
         return scale * (r * erf(r / math.sqrt(2.0)) + 2.0 * density - 1.0 / math.sqrt(math.pi))
@@ -187,16 +182,12 @@ class Lognormal(LocationScale):
     def mean_distance(self, y: np.ndarray, parameters: Parameters) -> Any:
         """Return ``y (2 F(y) - 1) - m (2 Phi(r - scale) - 1)``; m: mean."""
         loc, scale = parameters
-        from scipy.special import ndtr
-
         r = (np.log(np.maximum(y, 5e-324)) - loc) / scale  # 0 if there are more zeros
         near = self.mean(parameters) * (2.0 * ndtr(r - scale) - 1.0)
         return y * (2.0 * ndtr(r) - 1.0) - near
 
     def half_distance(self, parameters: Parameters) -> Any:
         """Return ``m (2 Phi(scale / sqrt 2) - 1)``; m: mean."""
-        from scipy.special import erf
-
         return self.mean(parameters) * erf(0.5 * parameters[1])
 
     def crps(self, y: np.ndarray, parameters: Parameters) -> Any:
@@ -205,8 +196,6 @@ class Lognormal(LocationScale):
         Of wide distributions it is a tiny part of both distances.
         """
         loc, scale = parameters
-        from scipy.special import ndtr
-
         r = (np.log(y) - loc) / scale
         others = ndtr(r - scale) - ndtr(-scale / math.sqrt(2.0))
         return y * (2.0 * ndtr(r) - 1.0) - 2.0 * self.mean(parameters) * others
@@ -325,8 +314,6 @@ class StudentT(LocationScale):
         - 2 sqrt(n) / (n - 1) B(1/2, n - 1/2) / B(1/2, n/2)^2)``.
         """
         df, loc, scale = parameters
-        from scipy.special import betaln, stdtr
-
         r = (y - loc) / scale
         log_beta = betaln(0.5, 0.5 * df)
         density = np.exp(-0.5 * (df + 1.0) * np.log1p(r * r / df) - log_beta) / np.sqrt(df)
