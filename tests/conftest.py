@@ -22,7 +22,7 @@ os.environ.setdefault("SCIPY_ARRAY_API", "1")
 # Read when matplotlib is imported: pictures need no window.
 os.environ["MPLBACKEND"] = "Agg"
 # Read when scikit-learn, XGBoost and LightGBM are imported. Their threads wait for one another at
-# full speed otherwise, and take the processors from the other process of "-n": twice the seconds.
+# full speed otherwise, on processors that other tests could use: LightGBM takes twice the time.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 # A shell starts what runs in the background with Ctrl-C ignored, as do all its children: tests of
 # Ctrl-C would fail, or wait for ever.
