@@ -21,6 +21,9 @@ REASON = "calls a kernel itself"
 os.environ.setdefault("SCIPY_ARRAY_API", "1")
 # Read when matplotlib is imported: pictures need no window.
 os.environ["MPLBACKEND"] = "Agg"
+# Read when scikit-learn, XGBoost and LightGBM are imported. Their threads wait for one another at
+# full speed otherwise, on processors that other tests could use: LightGBM takes twice the time.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 # A shell starts what runs in the background with Ctrl-C ignored, as do all its children: tests of
 # Ctrl-C would fail, or wait for ever.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -179,6 +182,20 @@ def run_python(text: str, folder: Path, timeout: float = 200) -> str:
         output = finish(process, timeout)
     assert process.returncode == 0, output
     return output.strip().splitlines()[-1]
+
+
+# The package without what its `__init__` imports: the estimators, and with them scikit-learn, which
+# takes three times as long as all the rest.
+_ENGINE_ALONE = f"""
+import sys, types
+sys.modules["sklboost"] = types.ModuleType("sklboost")
+sys.modules["sklboost"].__path__ = [{str(ROOT / "sklboost")!r}]
+"""
+
+
+def run_kernels(text: str, folder: Path) -> str:
+    """Run Python text as `run_python` does; of the package it imports the engine only."""
+    return run_python(_ENGINE_ALONE + text, folder)
 
 
 @pytest.fixture(scope="session")

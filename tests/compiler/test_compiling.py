@@ -28,7 +28,7 @@ from sklboost.objectives.metrics import wrong_side
 from sklboost.tree.core.histogram import add_rows
 from sklboost.tree.core.pruning import prune
 from sklboost.tree.core.workspace import NARROW_CELLS
-from tests.conftest import run_python
+from tests.conftest import run_kernels
 
 pytestmark = pytest.mark.usefixtures("empty_cache")
 
@@ -293,7 +293,7 @@ print(read(Group(2, values)), make(values))
 
 def test_a_script_may_run_again(tmp_path):
     for _ in range(2):
-        assert run_python(SCRIPT, tmp_path) == "2.0 3.0"
+        assert run_kernels(SCRIPT, tmp_path) == "2.0 3.0"
 
 
 # --- what others ask

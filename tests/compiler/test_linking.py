@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 
-from tests.conftest import run_python
+from tests.conftest import run_kernels
 
 MODULE = """
 import numpy as np
@@ -68,7 +68,7 @@ def chain(filled, tmp_path):
 
 
 def use(folder, values, type_="int"):
-    return run_python(USE.format(values=values, type=type_), folder)
+    return run_kernels(USE.format(values=values, type=type_), folder)
 
 
 def edit(folder, before, after):
@@ -141,7 +141,7 @@ def test_a_declaration_that_turned_wrong_is_told_in_the_next_process(chain):
         "for _ in range(2):\n    try:\n        top(20)\n    except TypeError as error:\n"
         "        print(error)\n"
     )
-    assert run_python(text, chain) == "chain.rarely returns int64; it was declared as float64"
+    assert run_kernels(text, chain) == "chain.rarely returns int64; it was declared as float64"
 
 
 FORK = """
@@ -164,4 +164,4 @@ print(status)
 if hasattr(os, "fork"):
 
     def test_kernels_and_cells_go_on_in_a_forked_process(chain):
-        assert run_python(USE.format(values=(), type="int") + FORK, chain) == "0"
+        assert run_kernels(USE.format(values=(), type="int") + FORK, chain) == "0"

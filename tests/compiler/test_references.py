@@ -14,7 +14,7 @@ from numba import types
 
 from sklboost.engine.compiler.references import holds_reference, reference_to
 from sklboost.engine.compiling import inlined, kernel, late
-from tests.conftest import run_python
+from tests.conftest import run_kernels
 
 pytestmark = pytest.mark.usefixtures("empty_cache")
 
@@ -514,7 +514,7 @@ def test_what_is_kept_for_a_class_that_has_moved_is_not_used(tmp_path):
         "@kernel\ndef add(outer):\n    return outer.inner.values.sum() * outer.factor\n"
     )
     (tmp_path / "groups_top.py").write_text(top)
-    assert run_python(MOVED.format(module="before"), tmp_path) == "6.0 1"
+    assert run_kernels(MOVED.format(module="before"), tmp_path) == "6.0 1"
     assert list(tmp_path.glob("mine/*/add-*"))
     (tmp_path / "before.py").rename(tmp_path / "after.py")
-    assert run_python(MOVED.format(module="after"), tmp_path) == "6.0 1"
+    assert run_kernels(MOVED.format(module="after"), tmp_path) == "6.0 1"

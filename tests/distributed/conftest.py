@@ -1,4 +1,7 @@
-"""Clusters of Dask: a worker in this process, and two in processes of their own."""
+"""Clusters of Dask: a worker in this process, and two in processes of their own.
+
+They end with the tests of this folder: the second takes 8 % of a processor while it waits.
+"""
 
 import pytest
 
@@ -6,7 +9,7 @@ import pytest
 ANY_PORT = ":0"
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def threads():
     """A client of a worker that has two threads of this process."""
     from distributed import Client
@@ -16,7 +19,7 @@ def threads():
         yield client
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def processes():
     """A client of two workers in processes of their own, of two threads each."""
     from distributed import Client, LocalCluster

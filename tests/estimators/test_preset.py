@@ -659,7 +659,7 @@ def test_more_time_is_no_worse(pass_seconds):
 
     def loss(y_true, y_pred):
         pass_seconds(1.0)  # a round takes a second
-        return log_loss(y_true, y_pred, labels=range(6))
+        return -np.log(y_pred[np.arange(len(y_true)), y_true]).mean()
 
     # in trials of some rounds, of the first fold, some folds, all folds, two settings and more
     times, losses, compared = [30, 100, 300, 600, 1200, 10_000], [], []
