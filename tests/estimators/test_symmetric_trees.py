@@ -57,6 +57,29 @@ def test_as_many_different_splits_as_depths_and_the_same_bits_on_any_threads(kin
     assert sum(n_splits) >= 4 * len(n_splits)
 
 
+@pytest.mark.parametrize("pruning", ["post", "full"])
+@pytest.mark.parametrize("n_rows", [60, 2500])
+def test_passing_over_blocks_of_bins_changes_no_split(n_rows, pruning):
+    """A `min_child_samples` of 1 forbids nothing, but then every split's gain is computed."""
+    random = np.random.default_rng(n_rows)
+    numbers = random.normal(size=(n_rows, 30)).round(2)
+    numbers[:, 1] = random.integers(0, 4, n_rows)
+    numbers[:, 2] = numbers[:, 0]  # of equal splits the first one is taken
+    numbers[random.random(numbers.shape) < 0.1] = np.nan
+    numbers[:, 3] = np.where(random.random(n_rows) < 0.5, np.nan, 1.0)
+    one_hot = np.eye(20)[random.integers(0, 20, n_rows)]  # features that share a column
+    X = np.hstack([numbers, one_hot])
+    signal = np.nan_to_num(X[:, 0] * X[:, 4]) + np.isnan(X[:, 3]) + X[:, 30] - X[:, 45]
+    y, weight = signal + random.normal(size=n_rows), random.uniform(0.5, 2.0, n_rows)
+    settings = SYMMETRIC | dict(n_estimators=20, subsample=0.9, reg_lambda=0.0, pruning=pruning)
+    for model in (XGBRegressorLite(**settings), XGBRegressorLite(**settings, reg_alpha=0.5)):
+        fits = [
+            model.set_params(min_child_samples=least).fit(X, y, sample_weight=weight).predict(X)
+            for least in (0, 1)
+        ]
+        assert np.array_equal(*fits)
+
+
 @pytest.mark.parametrize("settings", [{}, dict(monotone_constraints={0: 1}), dict(max_bin=16)])
 def test_of_one_split_as_other_trees_are(settings):
     X, signal, weight = make_data()

@@ -154,17 +154,22 @@ def search_task(search, workspace, number, node, rank):
 @kernel
 def scan_features(search, workspace, task, features, best):
     """Replace `best`, a record of SPLIT_DTYPE, if a split of one of `features` is better."""
-    matrix, params = search.matrix, search.params
-    # one free output, and nothing is asked of a split but its gain and its children's covers
-    is_plain_tree = len(search.scales) == 1 and len(search.columns.rules.signs) == 0
-    is_plain_tree &= params.path_smooth == 0.0 and params.extra_trees == 0
-    is_plain_tree &= params.min_child_samples == 0
+    matrix, is_plain_tree = search.matrix, is_plain(search)
     for feature in features:
         has_column = matrix.places[feature].is_shared == 0
         if is_plain_tree and has_column and matrix.n_categories[feature] == 0:
             scan_feature(search, task, feature, best)
         else:
             options.scan_special_feature(search, workspace, task, feature, best)
+
+
+@inlined
+def is_plain(search):
+    """Whether a tree has one free output, and splits need only a gain and their sides' covers."""
+    params = search.params
+    is_free = len(search.scales) == 1 and len(search.columns.rules.signs) == 0
+    is_free &= params.path_smooth == 0.0 and params.extra_trees == 0
+    return is_free and params.min_child_samples == 0
 
 
 @inlined

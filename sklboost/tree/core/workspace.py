@@ -25,6 +25,8 @@ from sklboost.tree.core.quantization import Gradients, allocate_gradients
 _POOL_BYTES = 256 * 2**20
 # Accumulators for histograms that several threads fill together, before they are added up.
 SHARED_BYTES = 64 * 2**20
+# The search of a symmetric tree takes so many features together.
+FEATURES_AT_ONCE = 32
 # Cells of a feature in an accumulator where bins are one byte. Not 256: the first cells of all
 # features would then compete for the same few places in the cache.
 NARROW_CELLS = 264
@@ -204,11 +206,11 @@ class SearchScratch(NamedTuple):
     candidates: np.recarray  # best split of each task
     # the first of each row: the best split so far of the task that a thread is at
     best: np.recarray
-    # int64, shape (n_threads, n_bins + BLOCK_BINS): packed sum of the occupied bins before each, or
-    # of all bins before each of a block
+    # int64, shape (n_threads, n_places): packed sum of the occupied bins before each, or of all
+    # bins before each of a block; for symmetric trees there are places for more blocks
     sums: np.ndarray
-    # float64, shape (n_threads, 2, n_bins + BLOCK_BINS): gain of a split before each of them, with
-    # missing values right and left
+    # float64, shape (n_threads, 2, n_places): gain of a split before each of them, with missing
+    # values right and left
     gains: np.ndarray
     blocks: Blocks
 
@@ -229,9 +231,12 @@ class SpecialScratch(NamedTuple):
     of_others: np.ndarray
     # float64, shape (n_threads, n_bins + 1): by which the categories of a feature are sorted
     keys: np.ndarray
-    # float64, shape (n_threads, 2, n_bins), or (n_threads, 2, 0) unless trees are symmetric: as
-    # ``SearchScratch.gains``, of all nodes of a depth together
+    # float64, shape (n_threads, 2 * BLOCK_BINS * n_common): gains of all nodes of a depth together;
+    # n_common, the most blocks of some features, is 0 unless trees are symmetric
     common_gains: np.ndarray
+    common_limits: np.ndarray  # float64, shape (n_threads, n_common): the most that they can be
+    # int64, shape (n_threads, n_common + 1, 2): feature and number of the blocks to be searched
+    common_blocks: np.ndarray
     # uint16, shape (n_tasks, most_listed): those that ``SearchScratch.candidates`` list
     categories: np.ndarray
 
@@ -295,6 +300,8 @@ def allocate_workspace(
     most_shared = capacity if in_order else 2 * n_threads
     n_shared = n_strips * max(1, min(most_shared, SHARED_BYTES // (part_bytes * n_threads)))
     n_limits = -(-n_bins // BLOCK_BINS)  # blocks of a feature's bins
+    n_common = n_limits * min(len(matrix.places), FEATURES_AT_ONCE) * params.symmetric
+    n_places = max(n_bins + BLOCK_BINS, 2 * BLOCK_BINS * n_common)
     return Workspace(
         tree=GrowingTree(
             nodes=records(capacity, NODE_DTYPE),
@@ -334,8 +341,8 @@ def allocate_workspace(
         scratch=SearchScratch(
             candidates=records(n_tasks, SPLIT_DTYPE),
             best=records((n_threads, FAR_APART), SPLIT_DTYPE),
-            sums=np.empty((n_threads, n_bins + BLOCK_BINS), dtype=np.int64),
-            gains=np.empty((n_threads, 2, n_bins + BLOCK_BINS)),
+            sums=np.empty((n_threads, n_places), dtype=np.int64),
+            gains=np.empty((n_threads, 2, n_places)),
             blocks=Blocks(
                 # twice the room: threads write on cache lines of their own
                 last=np.empty((n_threads, 2 * BLOCK_BINS), dtype=np.int64),
@@ -350,7 +357,9 @@ def allocate_workspace(
             sums=np.empty((n_threads, n_sums, n_bins + 1), dtype=np.int64),
             of_others=np.zeros((n_threads, 2, n_bins + 1)),
             keys=np.empty((n_threads, n_bins + 1)),
-            common_gains=np.empty((n_threads, 2, n_bins if params.symmetric == 1 else 0)),
+            common_gains=np.empty((n_threads, 2 * BLOCK_BINS * n_common)),
+            common_limits=np.empty((n_threads, n_common)),
+            common_blocks=np.empty((n_threads, n_common + 1, 2), dtype=np.int64),
             categories=np.empty((n_tasks, most_listed), dtype=np.uint16),
         ),
         gradients=gradients,

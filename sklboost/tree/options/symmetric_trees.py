@@ -3,7 +3,8 @@
 The split with the largest sum of gains over the nodes of the depth is chosen (Kohavi & Li 1995;
 Prokhorenkova et al. 2018). A feature is gone through for all of these nodes: each adds its gains,
 bin by bin, for missing values right and left, to the sums of the feature. One thread does that, in
-the order of the nodes, so the sums have the same bits on any number of threads.
+the order of the nodes, so the sums have the same bits on any number of threads. Blocks of bins that
+cannot hold the best split are passed over, as in the search of one node.
 
 A node in which a split is not allowed (a side would be empty, or smaller than a parameter wants) or
 gains too little adds nothing, and is not split by it. It waits for the splits of later depths. So
@@ -17,11 +18,16 @@ from sklboost.engine.compiling import inlined, kernel, late
 from sklboost.engine.parallel import next_task
 from sklboost.tree.core import options
 from sklboost.tree.core.frontier import is_worth_making, split_node
+from sklboost.tree.core.gain_limits import BLOCK_BINS, limit_gains, sum_blocks
 from sklboost.tree.core.machines import list_own_features
-from sklboost.tree.core.splitting import COUNTER, search_task
-from sklboost.tree.core.workspace import LEFT
+from sklboost.tree.core.splitting import COUNTER, fill_gains, is_plain, search_task
+from sklboost.tree.core.workspace import FEATURES_AT_ONCE, LEFT
 from sklboost.tree.options.scanning import draw_place, fill_special_gains, list_other_sums
 from sklboost.tree.options.shared_columns import copy_cells
+
+_ONE = np.uint64(1)
+# By so much, of itself and at least, what is searched for is less than the sum of gains known.
+_ROUNDING, _SMALLEST = 1e-12, 1e-300
 
 
 @late()
@@ -45,8 +51,13 @@ def find_common_split(team, search, workspace):
     while task < n_tasks:
         best.gain, best.n_listed = -np.inf, 0
         start, stop = n_features * task // n_tasks, n_features * (task + 1) // n_tasks
-        for feature in features[start:stop]:
-            scan_for_all(search, workspace, team.rank, feature, best)
+        for first in range(start, stop, FEATURES_AT_ONCE):
+            some = features[first : min(first + FEATURES_AT_ONCE, stop)]
+            if is_plain(search):
+                scan_blocks_for_all(search, workspace, team.rank, some, best)
+            else:
+                for feature in some:
+                    scan_for_all(search, workspace, team.rank, feature, best)
         candidates[task] = best
         task = next_task(team, COUNTER, n_tasks)
 
@@ -66,6 +77,126 @@ def choose_common_split(search, workspace):
 
 
 @kernel
+def scan_blocks_for_all(search, workspace, rank, features, best):
+    """Replace `best` if a split of one of the features has a larger sum of gains over the nodes.
+
+    At most FEATURES_AT_ONCE of them. As in the search of one node, blocks of bins are passed over
+    whose limits, of all nodes together, say that no split in them is better than the best that is
+    known. Here these are also the splits before the first bin of each block.
+    """
+    tree, matrix, special = workspace.tree, search.matrix, workspace.special
+    limits, sums, n_places = special.common_limits[rank], special.common_gains[rank], np.int64(0)
+    least_gain = search.params.grow_gain
+    for feature in features:
+        n_places += n_blocks(matrix, feature)
+    limits[:n_places], sums[:n_places] = 0.0, -np.inf
+    for index in range(tree.counts[0].n_searched):
+        task = search_task(search, workspace, rank, tree.searched[index], rank)
+        blocks, place = task.limits.blocks, np.uint64(0)
+        for feature in features:
+            cells, missing = cells_of(matrix, workspace, task, feature)
+            for block in range(limit_gains(task.limits, cells, missing)):
+                limit = blocks.limits[0, np.uint64(block)]
+                # a node that gains too little, or cannot be split there, adds nothing
+                limits[place] += max(limit, 0.0) if limit >= least_gain else 0.0
+                task.sums[place] = blocks.sums[np.uint64(block)]
+                place += _ONE
+        fill_gains(search, task, task.sums[:n_places], np.int64(0), task.gains[0])
+        add_gains(task.gains[0], least_gain, sums[:n_places])
+    for known in sums[:n_places]:
+        if best.gain < known < np.inf:
+            # a little less, so that it is found again, or one of the same gain before it
+            best.gain = max(best.gain, known - (_ROUNDING * abs(known) + _SMALLEST))
+    search_blocks(search, workspace, rank, features, best)
+
+
+@kernel
+def search_blocks(search, workspace, rank, features, best):
+    """Replace `best` if a split in a block whose limit is as large has a larger sum of gains."""
+    matrix, tree, n_places = search.matrix, workspace.tree, np.int64(0)
+    blocks, sums = workspace.special.common_blocks[rank], workspace.special.common_gains[rank]
+    limits = workspace.special.common_limits[rank]
+    n_listed = list_blocks(matrix, features, limits, best.gain, blocks)
+    for index in range(tree.counts[0].n_searched):
+        task = search_task(search, workspace, rank, tree.searched[index], rank)
+        n_places = list_places(matrix, workspace, task, blocks[:n_listed])
+        # one long loop for the blocks of all features
+        fill_gains(search, task, task.sums[:n_places], np.int64(0), task.gains[0])
+        if index == 0:
+            sums[:n_places] = -np.inf
+        add_gains(task.gains[0], search.params.grow_gain, sums[:n_places])
+    place = np.uint64(0)
+    for index in range(n_listed):
+        feature, block = blocks[index, 0], blocks[index, 1]
+        for bin_ in range(block * BLOCK_BINS, (block + 1) * BLOCK_BINS):
+            for default_left in range(1 + matrix.has_missing[feature]):
+                if sums[place] > best.gain:
+                    best.gain, best.default_left = sums[place], default_left
+                    best.feature, best.bin = feature, bin_
+                place += _ONE
+
+
+@inlined
+def list_blocks(matrix, features, limits, least, blocks):
+    """List features and numbers of the blocks whose limit is `least` or more; return how many."""
+    n_listed, place = np.int64(0), np.uint64(0)
+    for feature in features:
+        for block in range(n_blocks(matrix, feature)):
+            blocks[n_listed, 0], blocks[n_listed, 1] = feature, block
+            n_listed += limits[place] >= least
+            place += _ONE
+    return n_listed
+
+
+@kernel
+def list_places(matrix, workspace, task, listed):
+    """Fill ``task.sums`` with the left sums of splits in the listed blocks; return how many.
+
+    Before each bin, with missing values on the right and, if the feature has any, on the left.
+    """
+    blocks, sums, place, step = task.limits.blocks, task.sums, np.uint64(0), _ONE
+    last, of_feature, missing = np.int64(-1), task.histogram, np.int64(0)
+    for index in range(len(listed)):
+        feature, block = listed[np.uint64(index), 0], listed[np.uint64(index), 1]
+        if feature != last:
+            last, step = feature, np.uint64(1 + matrix.has_missing[feature])
+            of_feature, missing = cells_of(matrix, workspace, task, feature)
+            sum_blocks(of_feature, blocks)
+        before, first = blocks.sums[np.uint64(block)], np.uint64(block * BLOCK_BINS)
+        is_cut = first + np.uint64(BLOCK_BINS) > np.uint64(len(of_feature))
+        cells, first = (blocks.last, np.uint64(0)) if is_cut else (of_feature, first)
+        for position in range(np.uint64(BLOCK_BINS)):
+            sums[place] = before
+            if step > _ONE:
+                sums[place + _ONE] = before + missing
+            place += step
+            before += cells[first + position]
+    return np.int64(place)
+
+
+@inlined
+def n_blocks(matrix, feature):
+    """Return the number of blocks of a feature's bins."""
+    return (n_numbers(matrix, feature) + BLOCK_BINS - 1) // BLOCK_BINS
+
+
+@inlined
+def cells_of(matrix, workspace, task, feature):
+    """Return the packed sums of a feature's bins in a node of one output, and of missing values."""
+    at, n_bins, missing = matrix.places[feature], n_numbers(matrix, feature), np.int64(0)
+    start, stop = at.first_cell, at.first_cell + n_bins - at.is_shared
+    if matrix.has_missing[feature] == 1:
+        missing = task.histogram[stop]
+    cells = task.histogram[start:stop]
+    if at.is_shared == 1:
+        histogram = workspace.pool.histograms[workspace.tree.growth[task.node].slot]
+        copied = workspace.special.cells[task.rank]
+        copy_cells(matrix, histogram, feature, np.int64(0), task.total, copied)
+        cells = copied[:n_bins]
+    return cells, missing
+
+
+@kernel
 def scan_for_all(search, workspace, rank, feature, best):
     """Replace `best` if a split of `feature` has a larger sum of gains over the searched nodes."""
     matrix, tree, params = search.matrix, workspace.tree, search.params
@@ -75,18 +206,19 @@ def scan_for_all(search, workspace, rank, feature, best):
         first = draw_place(search, tree.counts[0].n_common, feature, 1 - has_missing, stop)
         stop = min(first + 1, stop)
     sums, n_places = workspace.special.common_gains[rank], stop - first
-    sums[:, :] = -np.inf
+    sums[: 2 * n_places] = -np.inf
     for index in range(tree.counts[0].n_searched):
         task = search_task(search, workspace, rank, tree.searched[index], rank)
         missing = fill_node_gains(search, workspace, task, feature, (first, stop))
         for default_left in range(1 + has_missing):
             # without missing values the direction changes nothing
             of_node = task.gains[default_left if missing != 0 else 0]
-            add_gains(of_node, params.grow_gain, sums[default_left, :n_places])
+            of_all = sums[default_left * n_places : (default_left + 1) * n_places]
+            add_gains(of_node, params.grow_gain, of_all)
     for position in range(n_places):
         for default_left in range(1 + has_missing):
-            if sums[default_left, position] > best.gain:
-                best.gain = sums[default_left, position]
+            if sums[default_left * n_places + position] > best.gain:
+                best.gain = sums[default_left * n_places + position]
                 best.feature, best.bin, best.default_left = feature, first + position, default_left
 
 
