@@ -330,7 +330,7 @@ def trained_model_of(task: FitTask, model: Model) -> TrainedModel:
     """Put together what prediction needs."""
     rows, targets, loss, continued = task.rows, task.targets, task.loss, task.continued
     shift = np.zeros(loss.n_outputs)
-    if targets.reads_scores:
+    if targets.reads_scores(loss):
         rows = rows.with_arrays()
         raw_score = rows.starting_scores(model.base_score)
         add_scores(model, rows.X, (0, model.n_trees), raw_score, task.parameters.n_jobs)

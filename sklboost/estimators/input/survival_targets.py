@@ -39,7 +39,6 @@ class SurvivalTargets(Targets):
     numeric = True
     size = 1
     classes = None
-    reads_scores = True
 
     @classmethod
     def read(cls, y: Any, name: str, caller: str = "") -> np.ndarray:
@@ -107,6 +106,10 @@ class SurvivalTargets(Targets):
         """Return the name of the stratum."""
         return f" of stratum {self.strata.tolist()[int(number)]!r}" if len(self.strata) > 0 else ""
 
+    def reads_scores(self, loss: Loss) -> bool:
+        """Whether there are baseline hazards."""
+        return isinstance(loss, Cox)
+
     def finish(
         self, loss: Loss, raw_score: np.ndarray, y: np.ndarray, weight: np.ndarray
     ) -> tuple[Targets, np.ndarray]:
@@ -114,8 +117,7 @@ class SurvivalTargets(Targets):
 
         By Breslow's estimator, or Efron's if ties are.
         """
-        if not isinstance(loss, Cox):
-            return super().finish(loss, raw_score, y, weight)
+        assert isinstance(loss, Cox)
         risk = risk_sets(np.ascontiguousarray(y.T))
         found, _ = loss.hazards(risk, raw_score, weight)
         hazards = np.empty((len(risk.strata) - 1, len(self.times)))

@@ -80,7 +80,6 @@ class Targets(ABC):
     classes: np.ndarray | None  # the labels, sorted; None: numbers
     is_calibrated: bool = False  # raw scores are shifted after the training
     is_constant: bool = False  # there is one label only, which is predicted for every row
-    reads_scores: bool = False  # `finish` has something to do
     # What `finish` will add to raw scores, roughly: metrics of the rounds read scores that have it.
     # A number, or float64, shape (n_outputs, 1).
     expected_shift: "float | np.ndarray" = 0.0
@@ -181,6 +180,10 @@ class Targets(ABC):
     def wanted(self, y: np.ndarray) -> list[np.ndarray]:
         """Return numbers like those of :meth:`needs` that a training can do without."""
         return []
+
+    def reads_scores(self, loss: Loss) -> bool:
+        """Whether :meth:`finish` has something to do."""
+        return self.is_calibrated
 
     def finish(
         self, loss: Loss, raw_score: np.ndarray, y: np.ndarray, weight: np.ndarray
@@ -339,11 +342,6 @@ class ClassTargets(Targets):
     def is_constant(self) -> bool:  # type: ignore[override]
         """Whether there is one class only."""
         return len(self.classes) == 1
-
-    @property
-    def reads_scores(self) -> bool:  # type: ignore[override]
-        """Whether raw scores are shifted."""
-        return self.is_calibrated
 
     @property
     def task(self) -> str:  # type: ignore[override]
