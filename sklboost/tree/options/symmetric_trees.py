@@ -94,7 +94,7 @@ def scan_blocks_for_all(search, workspace, rank, features, best):
         task = search_task(search, workspace, rank, tree.searched[index], rank)
         blocks, place = task.limits.blocks, np.uint64(0)
         for feature in features:
-            cells, missing = cells_of(matrix, workspace, task, feature)
+            cells, missing = cells_of(search, workspace, task, feature)
             for block in range(limit_gains(task.limits, cells, missing)):
                 limit = blocks.limits[0, np.uint64(block)]
                 # a node that gains too little, or cannot be split there, adds nothing
@@ -119,7 +119,7 @@ def search_blocks(search, workspace, rank, features, best):
     n_listed = list_blocks(matrix, features, limits, best.gain, blocks)
     for index in range(tree.counts[0].n_searched):
         task = search_task(search, workspace, rank, tree.searched[index], rank)
-        n_places = list_places(matrix, workspace, task, blocks[:n_listed])
+        n_places = list_places(search, workspace, task, blocks[:n_listed])
         # one long loop for the blocks of all features
         fill_gains(search, task, task.sums[:n_places], np.int64(0), task.gains[0])
         if index == 0:
@@ -149,7 +149,7 @@ def list_blocks(matrix, features, limits, least, blocks):
 
 
 @kernel
-def list_places(matrix, workspace, task, listed):
+def list_places(search, workspace, task, listed):
     """Fill ``task.sums`` with the left sums of splits in the listed blocks; return how many.
 
     Before each bin, with missing values on the right and, if the feature has any, on the left.
@@ -159,8 +159,8 @@ def list_places(matrix, workspace, task, listed):
     for index in range(len(listed)):
         feature, block = listed[np.uint64(index), 0], listed[np.uint64(index), 1]
         if feature != last:
-            last, step = feature, np.uint64(1 + matrix.has_missing[feature])
-            of_feature, missing = cells_of(matrix, workspace, task, feature)
+            last, step = feature, np.uint64(1 + search.matrix.has_missing[feature])
+            of_feature, missing = cells_of(search, workspace, task, feature)
             sum_blocks(of_feature, blocks)
         before, first = blocks.sums[np.uint64(block)], np.uint64(block * BLOCK_BINS)
         is_cut = first + np.uint64(BLOCK_BINS) > np.uint64(len(of_feature))
@@ -181,14 +181,15 @@ def n_blocks(matrix, feature):
 
 
 @inlined
-def cells_of(matrix, workspace, task, feature):
-    """Return the packed sums of a feature's bins in a node of one output, and of missing values."""
-    at, n_bins, missing = matrix.places[feature], n_numbers(matrix, feature), np.int64(0)
-    start, stop = at.first_cell, at.first_cell + n_bins - at.is_shared
+def cells_of(search, workspace, task, feature):
+    """Return the first output's sums of a feature's bins in a node, and of missing values."""
+    matrix, at = search.matrix, search.matrix.places[feature]
+    n_bins, n_lanes = n_numbers(matrix, feature), len(task.histogram) // matrix.cell_starts[-1]
+    stop, missing = at.first_cell + n_bins - at.is_shared, np.int64(0)
     if matrix.has_missing[feature] == 1:
-        missing = task.histogram[stop]
-    cells = task.histogram[start:stop]
-    if at.is_shared == 1:
+        missing = task.histogram[stop * n_lanes]
+    cells = task.histogram[at.first_cell : stop]
+    if at.is_shared == 1 or len(search.scales) > 1:
         histogram = workspace.pool.histograms[workspace.tree.growth[task.node].slot]
         copied = workspace.special.cells[task.rank]
         copy_cells(matrix, histogram, feature, np.int64(0), task.total, copied)
@@ -237,21 +238,13 @@ def fill_node_gains(search, workspace, task, feature, places):
     packed sum of the node's missing values: if it is 0, gains with these on the left are not
     filled.
     """
-    matrix, at = search.matrix, search.matrix.places[feature]
-    n_bins, n_lanes = n_numbers(matrix, feature), len(task.histogram) // matrix.cell_starts[-1]
+    n_bins, at = n_numbers(search.matrix, feature), search.matrix.places[feature]
     start, stop = at.first_cell, at.first_cell + n_bins - at.is_shared
-    missing = np.int64(0)
-    if matrix.has_missing[feature] == 1:
-        missing = task.histogram[stop * n_lanes]
-    cells, step = task.histogram[start * n_lanes : stop * n_lanes], np.uint64(n_lanes)
-    if at.is_shared == 1:
-        histogram = workspace.pool.histograms[workspace.tree.growth[task.node].slot]
-        cells, step = workspace.special.cells[task.rank], np.uint64(1)
-        copy_cells(matrix, histogram, feature, np.int64(0), task.total, cells)
+    cells, missing = cells_of(search, workspace, task, feature)
     before, sums = np.int64(0), task.sums
     for bin_ in range(np.uint64(n_bins)):
         sums[bin_] = before
-        before += cells[bin_ * step]
+        before += cells[bin_]
     sums[n_bins] = before
     if workspace.tree.sums.shape[2] > 1:
         bins = workspace.special.bins[task.rank, :n_bins]
