@@ -635,6 +635,14 @@ def test_metrics_that_fail():
         model.set_params(eval_metric=of_all_rows).fit(X, y)
     assert set(model.chosen_params_) == {"subsample", "random_state"}
 
+    def log_of_spread(y_true, y_pred):  # at first all predictions are about the same
+        spread = np.ptp(y_pred)
+        return -np.log(spread) if spread > 0.01 else np.inf
+
+    with pytest.warns(UserWarning, match="nothing, since the metric is inf before the first round"):
+        model.set_params(eval_metric=log_of_spread).fit(X, y)
+    assert set(model.chosen_params_) == {"subsample", "random_state"}
+
 
 @pytest.fixture
 def pass_seconds(monkeypatch):

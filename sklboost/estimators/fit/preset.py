@@ -479,7 +479,7 @@ def _parts(data: FitTask) -> list[FitTask]:
     # the last rows are one part
     if data.parameters.validation_split == "time" or n_scores > _MOST_SCORES_OF_FOLDS:
         n_used = 1
-    metrics_before(_task(data, rows, ("validation_0", rows)))  # or the error
+    of_all = metrics_before(_task(data, rows, ("validation_0", rows)))[-1]  # or the error
     masks = divide(rows, n_parts, **_how_to_divide(data))
     rows = rows._replace(X=_binned(data))
     pairs = ((rows.take(~mask), rows.take(mask).here()) for mask in islice(masks, n_used))
@@ -496,10 +496,15 @@ def _parts(data: FitTask) -> list[FitTask]:
                 parts.append(task)
         except Exception as error:  # of a metric that there is for all rows
             errors.append(error)
-    if errors and not parts and callable(data.parameters.eval_metric):
+    why = ""
+    if errors and callable(data.parameters.eval_metric):
+        why = f"eval_metric cannot be computed for any part of the rows: {errors[-1]}"
+    elif not np.isfinite(of_all):
+        why = f"the metric is {of_all} before the first round"
+    if why and not parts:
         warn_user(
-            "preset='auto' compares nothing, since eval_metric cannot be computed for any part of "
-            f"the rows: {errors[-1]}. Pass X_val and y_val, or choose another eval_metric"
+            f"preset='auto' compares nothing, since {why}. Pass X_val and y_val, or choose another "
+            "eval_metric"
         )
     return parts
 
