@@ -1,7 +1,4 @@
-"""Clusters of Dask: a worker in this process, and two in processes of their own.
-
-They end with the tests of this folder: the second takes 8 % of a processor while it waits.
-"""
+"""Clusters of Dask: a worker in this process, and two in processes of their own."""
 
 import pytest
 
@@ -9,7 +6,7 @@ import pytest
 ANY_PORT = ":0"
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="session")
 def threads():
     """A client of a worker that has two threads of this process."""
     from distributed import Client
@@ -19,7 +16,7 @@ def threads():
         yield client
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="session")
 def processes():
     """A client of two workers in processes of their own, of two threads each."""
     from distributed import Client, LocalCluster
