@@ -26,7 +26,8 @@ from sklboost.tree.options.scanning import draw_place, fill_special_gains, list_
 from sklboost.tree.options.shared_columns import copy_cells
 
 _ONE = np.uint64(1)
-# By so much, of itself and at least, what is searched for is less than the sum of gains known.
+# The gain to be exceeded is below the largest sum of gains known: by this part of it, and at least
+# by this.
 _ROUNDING, _SMALLEST = 1e-12, 1e-300
 
 
@@ -81,8 +82,8 @@ def scan_blocks_for_all(search, workspace, rank, features, best):
     """Replace `best` if a split of one of the features has a larger sum of gains over the nodes.
 
     At most FEATURES_AT_ONCE of them. As in the search of one node, blocks of bins are passed over
-    whose limits, of all nodes together, say that no split in them is better than the best that is
-    known. Here these are also the splits before the first bin of each block.
+    whose limits, of all nodes together, say that no split in them is better than the best known. To
+    know a good one early, the splits before the first bin of each block are computed first.
     """
     tree, matrix, special = workspace.tree, search.matrix, workspace.special
     limits, sums, n_places = special.common_limits[rank], special.common_gains[rank], np.int64(0)
@@ -112,7 +113,7 @@ def scan_blocks_for_all(search, workspace, rank, features, best):
 
 @kernel
 def search_blocks(search, workspace, rank, features, best):
-    """Replace `best` if a split in a block whose limit is as large has a larger sum of gains."""
+    """Replace `best` if a split has a larger sum of gains; skip blocks of a limit below that."""
     matrix, tree, n_places = search.matrix, workspace.tree, np.int64(0)
     blocks, sums = workspace.special.common_blocks[rank], workspace.special.common_gains[rank]
     limits = workspace.special.common_limits[rank]
@@ -138,7 +139,7 @@ def search_blocks(search, workspace, rank, features, best):
 
 @inlined
 def list_blocks(matrix, features, limits, least, blocks):
-    """List features and numbers of the blocks whose limit is `least` or more; return how many."""
+    """List feature and number of each block whose limit is `least` or more; return how many."""
     n_listed, place = np.int64(0), np.uint64(0)
     for feature in features:
         for block in range(n_blocks(matrix, feature)):
