@@ -26,9 +26,6 @@ from sklboost.tree.options.scanning import draw_place, fill_special_gains, list_
 from sklboost.tree.options.shared_columns import copy_cells
 
 _ONE = np.uint64(1)
-# The gain to be exceeded is below the largest sum of gains known: by this part of it, and at least
-# by this.
-_ROUNDING, _SMALLEST = 1e-12, 1e-300
 
 
 @late()
@@ -104,31 +101,31 @@ def scan_blocks_for_all(search, workspace, rank, features, best):
                 place += _ONE
         fill_gains(search, task, task.sums[:n_places], np.int64(0), task.gains[0])
         add_gains(task.gains[0], least_gain, sums[:n_places])
+    # no limit is below a gain, so no sum of limits is below the sum of gains, rounded likewise
+    least = best.gain
     for known in sums[:n_places]:
-        if best.gain < known < np.inf:
-            # a little less, so that it is found again, or one of the same gain before it
-            best.gain = max(best.gain, known - (_ROUNDING * abs(known) + _SMALLEST))
-    search_blocks(search, workspace, rank, features, best)
+        least = max(least, known)
+    blocks = special.common_blocks[rank]
+    n_listed = list_blocks(matrix, features, limits, least, blocks)
+    search_blocks(search, workspace, rank, blocks[:n_listed], best)
 
 
 @kernel
-def search_blocks(search, workspace, rank, features, best):
-    """Replace `best` if a split has a larger sum of gains; skip blocks of a limit below that."""
+def search_blocks(search, workspace, rank, listed, best):
+    """Replace `best` if a split in one of the listed blocks has a larger sum of gains."""
     matrix, tree, n_places = search.matrix, workspace.tree, np.int64(0)
-    blocks, sums = workspace.special.common_blocks[rank], workspace.special.common_gains[rank]
-    limits = workspace.special.common_limits[rank]
-    n_listed = list_blocks(matrix, features, limits, best.gain, blocks)
+    sums = workspace.special.common_gains[rank]
     for index in range(tree.counts[0].n_searched):
         task = search_task(search, workspace, rank, tree.searched[index], rank)
-        n_places = list_places(matrix, workspace, task, blocks[:n_listed])
+        n_places = list_places(matrix, workspace, task, listed)
         # one long loop for the blocks of all features
         fill_gains(search, task, task.sums[:n_places], np.int64(0), task.gains[0])
         if index == 0:
             sums[:n_places] = -np.inf
         add_gains(task.gains[0], search.params.grow_gain, sums[:n_places])
     place = np.uint64(0)
-    for index in range(n_listed):
-        feature, block = blocks[index, 0], blocks[index, 1]
+    for index in range(len(listed)):
+        feature, block = listed[index, 0], listed[index, 1]
         for bin_ in range(block * BLOCK_BINS, (block + 1) * BLOCK_BINS):
             for default_left in range(1 + matrix.has_missing[feature]):
                 if sums[place] > best.gain:
