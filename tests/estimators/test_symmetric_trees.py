@@ -70,7 +70,7 @@ def test_passing_over_blocks_of_bins_changes_no_split(n_rows, pruning):
     one_hot = np.eye(20)[random.integers(0, 20, n_rows)]  # features that share a column
     X = np.hstack([numbers, one_hot])
     signal = np.nan_to_num(X[:, 0] * X[:, 4]) + np.isnan(X[:, 3]) + X[:, 30] - X[:, 45]
-    y, weight = signal + random.normal(size=n_rows), random.uniform(0.5, 2.0, n_rows)
+    y, weight = signal + random.normal(size=n_rows), random.uniform(1.0, 2.0, n_rows)
     settings = SYMMETRIC | dict(n_estimators=20, subsample=0.9, reg_lambda=0.0, pruning=pruning)
     for model in (XGBRegressorLite(**settings), XGBRegressorLite(**settings, reg_alpha=0.5)):
         fits = [

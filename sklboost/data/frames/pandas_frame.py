@@ -51,7 +51,7 @@ class PandasFrame(FrameAdapter):
         if self._frame.size > SMALL:
             return None
         values = self._frame.to_numpy(np.float64, na_value=np.nan)
-        # of pandas' dtypes those of NumPy that their values have
+        # NumPy's dtypes of the values, where the dtypes are pandas'
         plain = (getattr(own, "numpy_dtype", getattr(own, "subtype", own)) for own in dtypes)
         are_wide = any(map(is_wide, map(np.dtype, plain)))
         return None if are_wide and may_be_rounded(values) else values

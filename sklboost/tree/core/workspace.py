@@ -232,7 +232,7 @@ class SpecialScratch(NamedTuple):
     # float64, shape (n_threads, n_bins + 1): by which the categories of a feature are sorted
     keys: np.ndarray
     # float64, shape (n_threads, 2 * BLOCK_BINS * n_common): gains of all nodes of a depth together;
-    # n_common, the most blocks of some features, is 0 unless trees are symmetric
+    # n_common, the most blocks of features taken together, is 0 unless trees are symmetric
     common_gains: np.ndarray
     common_limits: np.ndarray  # float64, shape (n_threads, n_common): the most that they can be
     # int64, shape (n_threads, n_common + 1, 2): feature and number of the blocks to be searched

@@ -26,8 +26,6 @@ from sklboost.tree.options.scanning import draw_place, fill_special_gains, list_
 from sklboost.tree.options.shared_columns import copy_cells
 
 _ONE = np.uint64(1)
-# By so much, of itself and at least, what is searched for is less than the sum of gains known.
-_ROUNDING, _SMALLEST = 1e-12, 1e-300
 
 
 @late()
@@ -81,8 +79,8 @@ def scan_blocks_for_all(search, workspace, rank, features, best):
     """Replace `best` if a split of one of the features has a larger sum of gains over the nodes.
 
     At most FEATURES_AT_ONCE of them. As in the search of one node, blocks of bins are passed over
-    whose limits, of all nodes together, say that no split in them is better than the best that is
-    known. Here these are also the splits before the first bin of each block.
+    whose limits, of all nodes together, say that no split in them is better than the best known. To
+    know a good one early, the splits before the first bin of each block are computed first.
     """
     tree, matrix, special = workspace.tree, search.matrix, workspace.special
     limits, sums, n_places = special.common_limits[rank], special.common_gains[rank], np.int64(0)
@@ -103,31 +101,31 @@ def scan_blocks_for_all(search, workspace, rank, features, best):
                 place += _ONE
         fill_gains(search, task, task.sums[:n_places], np.int64(0), task.gains[0])
         add_gains(task.gains[0], least_gain, sums[:n_places])
+    # no limit is below a gain, so no sum of limits is below the sum of gains, rounded likewise
+    least = best.gain
     for known in sums[:n_places]:
-        if best.gain < known < np.inf:
-            # a little less, so that it is found again, or one of the same gain before it
-            best.gain = max(best.gain, known - (_ROUNDING * abs(known) + _SMALLEST))
-    search_blocks(search, workspace, rank, features, best)
+        least = max(least, known)
+    blocks = special.common_blocks[rank]
+    n_listed = list_blocks(matrix, features, limits, least, blocks)
+    search_blocks(search, workspace, rank, blocks[:n_listed], best)
 
 
 @kernel
-def search_blocks(search, workspace, rank, features, best):
-    """Replace `best` if a split in a block whose limit is as large has a larger sum of gains."""
+def search_blocks(search, workspace, rank, listed, best):
+    """Replace `best` if a split in one of the listed blocks has a larger sum of gains."""
     matrix, tree, n_places = search.matrix, workspace.tree, np.int64(0)
-    blocks, sums = workspace.special.common_blocks[rank], workspace.special.common_gains[rank]
-    limits = workspace.special.common_limits[rank]
-    n_listed = list_blocks(matrix, features, limits, best.gain, blocks)
+    sums = workspace.special.common_gains[rank]
     for index in range(tree.counts[0].n_searched):
         task = search_task(search, workspace, rank, tree.searched[index], rank)
-        n_places = list_places(search, workspace, task, blocks[:n_listed])
+        n_places = list_places(search, workspace, task, listed)
         # one long loop for the blocks of all features
         fill_gains(search, task, task.sums[:n_places], np.int64(0), task.gains[0])
         if index == 0:
             sums[:n_places] = -np.inf
         add_gains(task.gains[0], search.params.grow_gain, sums[:n_places])
     place = np.uint64(0)
-    for index in range(n_listed):
-        feature, block = blocks[index, 0], blocks[index, 1]
+    for index in range(len(listed)):
+        feature, block = listed[index, 0], listed[index, 1]
         for bin_ in range(block * BLOCK_BINS, (block + 1) * BLOCK_BINS):
             for default_left in range(1 + matrix.has_missing[feature]):
                 if sums[place] > best.gain:
@@ -138,7 +136,7 @@ def search_blocks(search, workspace, rank, features, best):
 
 @inlined
 def list_blocks(matrix, features, limits, least, blocks):
-    """List features and numbers of the blocks whose limit is `least` or more; return how many."""
+    """List feature and number of each block whose limit is `least` or more; return how many."""
     n_listed, place = np.int64(0), np.uint64(0)
     for feature in features:
         for block in range(n_blocks(matrix, feature)):
