@@ -44,9 +44,22 @@ MOST_ROWS, FEWEST_OF_A_CLASS = 20_000, 20
 MOST_LABELS = 10  # a column of more numbers is a target of regression
 
 
-def _without_symmetric_trees(task, plan_for=preset.plan_for):
+def _without(parameter):
+    def plan_for(task, plan_for=preset.plan_for):
+        plan = plan_for(task)
+        return plan._replace(stages=[s for s in plan.stages if s.parameter != parameter])
+
+    return {"plan_for": plan_for}
+
+
+def _with_large_covers(task, plan_for=preset.plan_for):
+    """Compare leaves of a cover of 8 rows, too, which the preset once did."""
     plan = plan_for(task)
-    return plan._replace(stages=[s for s in plan.stages if s.parameter != "grow_policy"])
+    covers = [stage.values for stage in plan.stages if stage.parameter == "min_child_weight"]
+    values = (*(covers[0] if covers else (1.0,)), 8.0)
+    stage = preset.Stage("min_child_weight", values, "")
+    others = [stage for stage in plan.stages if stage.parameter != "min_child_weight"]
+    return plan._replace(stages=[*others[:2], stage, *others[2:]])
 
 
 # by what is changed: names in `preset`, or in its `Trials`, and their values
@@ -54,7 +67,10 @@ AS_IT_IS, CATBOOST = "as it is", "CatBoost"
 NEVER_ENDED = ({"_BEFORE_RACE": 10**9}, {"_is_behind": lambda *_: False})
 VARIANTS = {
     AS_IT_IS: ({}, {}),
-    "without symmetric trees": ({"plan_for": _without_symmetric_trees}, {}),
+    "without symmetric trees": (_without("grow_policy"), {}),
+    "without extra_trees": (_without("extra_trees"), {}),
+    "without colsample_bylevel": (_without("colsample_bylevel"), {}),
+    "with min_child_weight 8": ({"plan_for": _with_large_covers}, {}),
     "every trial to its end": NEVER_ENDED,
     "patience of 30 rounds": ({"_PATIENCE": 30}, {}),
     CATBOOST: ({}, {}),

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_array_equal
 from scipy.sparse import csr_array
-from sklearn.base import clone
+from sklearn.base import clone, is_classifier
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
 from sklearn.metrics import log_loss
 from sklearn.model_selection import GridSearchCV, cross_val_score, train_test_split
@@ -113,7 +113,7 @@ def test_what_is_set_stays():
     assert not set(given) & set(model.chosen_params_)
     assert {name: getattr(model, name) for name in given} == given
     assert model.n_estimators_ == 7
-    assert {"extra_trees", "min_child_weight", "colsample_bylevel"} <= set(model.chosen_params_)
+    assert {"extra_trees", "colsample_bylevel"} <= set(model.chosen_params_)
     assert model.get_params()["extra_trees"] is False  # parameters are the user's
     for limit in ({"max_leaves": 7}, {"grow_policy": "lossguide"}):
         limited = XGBRegressorLite(**QUICK, **limit).fit(X, y)
@@ -287,7 +287,9 @@ def test_what_is_behind_is_not_trained_on_the_other_parts(estimator, monkeypatch
             best = losses
     assert min(map(len, others)) <= 2
     (key,) = (key for key, losses in trained.items() if losses is best)
-    names = ("extra_trees", "max_depth", "min_child_weight", "colsample_bylevel", "grow_policy")
+    names = ["extra_trees", "max_depth", "colsample_bylevel", "grow_policy"]
+    names += ["min_child_weight"] if is_classifier(estimator()) else []  # else rows
+    assert set(chosen) == {*names, "subsample", "random_state", "learning_rate"}
     assert all(f"'{name}': {chosen[name]!r}" in key for name in names)
 
 
@@ -425,9 +427,7 @@ def test_small_weights_count_as_rows():
     X, y = data_of(XGBRegressorLite)
     model = XGBRegressorLite(preset="auto").fit(X, y, sample_weight=np.full(len(y), 1 / len(y)))
     plain = XGBRegressorLite(preset="auto").fit(X, y)
-    assert model.chosen_params_["min_child_weight"] == pytest.approx(
-        plain.chosen_params_["min_child_weight"] / len(y)
-    )
+    assert model.chosen_params_["min_child_weight"] == pytest.approx(1 / len(y))
     assert model.chosen_params_["reg_lambda"] == pytest.approx(1 / len(y))
     assert model.score(X, y) == pytest.approx(plain.score(X, y), abs=0.1)
 
@@ -739,10 +739,10 @@ def test_verbose_shows_each_choice(caplog):
     texts = [record.getMessage() for record in caplog.records]
     # how far it is, which a fast machine does not tell
     head, *shown = [text for text in texts if not text.startswith("choosing parameters: ")]
-    assert head == "7 settings to compare, with 5 training(s) each"
-    names = ("extra_trees", "max_depth", "min_child_weight", "colsample_bylevel", "grow_policy")
-    assert [line.split("=")[0] for line in shown[:6]] == [*names, "learning_rate"]
-    assert len(shown) == 6 + model.n_estimators_
+    assert head == "6 settings to compare, with 5 training(s) each"
+    names = ("extra_trees", "max_depth", "colsample_bylevel", "grow_policy")
+    assert [line.split("=")[0] for line in shown[:5]] == [*names, "learning_rate"]
+    assert len(shown) == 5 + model.n_estimators_
 
 
 def test_many_rows_are_compared_on_a_sample_and_rounds_are_counted_on_all(monkeypatch):

@@ -161,21 +161,20 @@ def plan_for(task: FitTask) -> Plan:
         "subsample": Choice(0.7, "trees of different rows vary, and their sum varies less"),
         "random_state": _SEED,
     }
-    # the cover of rows that are predicted well may be far below their number
-    covers = [1.0, 8.0] if task.loss.hessian_is_one else [1.0, 0.1, 8.0]
     weight = task.rows.weight
     unit = float(weight.mean()) if len(weight) > 0 else 1.0
     if unit != 1.0:
-        covers = [unit * cover for cover in covers]
-        start["reg_lambda"] = Choice(unit, "the mean weight of a row")
+        start["reg_lambda"] = start["min_child_weight"] = Choice(unit, "the mean weight of a row")
     # with a tree for each class, small ones may be enough
     depths = (6, 4, 8, 2) if task.targets.task == "multiclass" else (6, 4, 8)
     stages = [
         Stage("extra_trees", (False, True), "random thresholds may follow the noise less"),
         Stage("max_depth", depths, "a tree of depth d can join d features", _LEAVES),
-        Stage("min_child_weight", covers, "leaves of little cover may follow single rows"),
         Stage("colsample_bylevel", (0.9, 0.4), "fewer features may make trees more different"),
     ]
+    if not task.loss.hessian_is_one:
+        why = "the cover of rows that are predicted well may be far below their number"
+        stages.insert(2, Stage("min_child_weight", (unit, 0.1 * unit), why))
     if _can_be_symmetric(task):
         policies, why = ("depthwise", "symmetric"), "splits that nodes share follow fewer rows"
         stages.append(Stage("grow_policy", policies, why, ("max_leaves",), depth=6))
