@@ -237,12 +237,13 @@ def fitted_to(kind, name):
 
 EVENTS = survival_targets(IS_HIGH, COUNTS, strata=BATCHES)
 REGRESSOR, CLASSIFIER, SURVIVAL = XGBRegressorLite, XGBClassifierLite, XGBSurvivalLite
-DISTRIBUTION = XGBDistributionLite(n_estimators=2).fit(ROWS, NUMBERS)
+DISTRIBUTION = XGBDistributionLite
 
 
 def calibration(y=NUMBERS, weight=None):
     plt.close()
-    return CalibrationDisplay.from_estimator(DISTRIBUTION, ROWS, y, sample_weight=weight).coverage_
+    model = fitted_to(DISTRIBUTION, "NUMBERS")
+    return CalibrationDisplay.from_estimator(model, ROWS, y, sample_weight=weight).coverage_
 
 
 def shadows(**given):
@@ -335,7 +336,11 @@ ARGUMENTS = {
         lambda w: fitted_to(REGRESSOR, "NUMBERS").score(ROWS, NUMBERS, w),
         "sample_weight",
     ),
-    "score of distributions": (NUMBERS, lambda y: DISTRIBUTION.score(ROWS, y), "y"),
+    "score of distributions": (
+        NUMBERS,
+        lambda y: fitted_to(DISTRIBUTION, "NUMBERS").score(ROWS, y),
+        "y",
+    ),
     "pruning path": (
         NUMBERS,
         lambda y: REGRESSOR(max_depth=2).cost_complexity_pruning_path(ROWS, y).ccp_alphas,
