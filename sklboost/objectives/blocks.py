@@ -64,7 +64,9 @@ def are_usable(gradient, hessian):
     return abs(gradient) < math.inf and 0.0 <= hessian < math.inf
 
 
-def gradient_block(formula: Any, *, is_of_user: bool = False) -> Any:
+def gradient_block(
+    formula: Any, *, least_hessian: float = LEAST_HESSIAN, is_of_user: bool = False
+) -> Any:
     """Make the block of ``formula(target, raw_score, parameter) -> (gradient, hessian)``, float64.
 
     `is_of_user`: a user has written it. Then the block looks for derivatives that are not usable,
@@ -84,7 +86,7 @@ def gradient_block(formula: Any, *, is_of_user: bool = False) -> Any:
                     fault = first_row + row
                 first, second = first * factors[0], second * factors[1]
             gradients[row] = zero_unless(is_known, limited(first, -LARGEST))
-            hessians[row] = zero_unless(is_known, limited(second, LEAST_HESSIAN))
+            hessians[row] = zero_unless(is_known, limited(second, least_hessian))
         return fault
 
     # A kernel of its own: in a loop around this one, the compiler loads the constants of the

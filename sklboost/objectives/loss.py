@@ -17,6 +17,7 @@ from sklboost.engine.compiling import address_of, inlined, is_compiled_by_user, 
 from sklboost.engine.parallel import ThreadTeam
 from sklboost.objectives.blocks import (
     BLOCK_ROWS,
+    LEAST_HESSIAN,
     LOSS_TYPES,
     NO_FAULT,
     Formula,
@@ -372,13 +373,16 @@ class RowLoss(Loss):
     derivatives: Callable[..., Any]
     row_value: Callable[..., Any]
     formula: ClassVar[Formula]  # of `row_value`, for metrics
+    # Far below the hessians of all rows, whatever the unit of the targets.
+    least_hessian: ClassVar[float] = LEAST_HESSIAN
     # What `row_value` gets as its third number; kernel of (raw_score, parameter).
     term: Callable[..., Any] = staticmethod(parameter_itself)
 
     def __init_subclass__(cls) -> None:
         """Make the block of a loss that has derivatives of its own, and the formula."""
         if "derivatives" in vars(cls):
-            cls.block = staticmethod(gradient_block(cls.derivatives))
+            block = gradient_block(cls.derivatives, least_hessian=cls.least_hessian)
+            cls.block = staticmethod(block)
         if hasattr(cls, "row_value"):
             cls.formula = Formula(cls.row_value, cls.link, cls.term, targets=cls.targets)
 

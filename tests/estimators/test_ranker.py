@@ -129,6 +129,16 @@ def test_weight_2_is_the_query_twice_and_0_is_none():
         )
 
 
+def test_weight_0_is_no_query_where_rows_are_drawn():
+    weight = np.where(np.random.default_rng(0).random(QID.max() + 1) < 0.5, 0.0, 1.7)
+    rows = weight[QID] > 0
+    models = [
+        ranker(subsample=0.5).fit(X, Y, weight, qid=QID),
+        ranker(subsample=0.5).fit(X[rows], Y[rows], weight[weight > 0], qid=QID[rows]),
+    ]
+    assert_array_equal(*(model.predict(X_TEST) for model in models))
+
+
 def test_validation_rows():
     given = dict(X_val=X_TEST, y_val=Y_TEST, qid_val=QID_TEST)
     metrics = ["ndcg", "ndcg@5", "ndcg@5-", "mrr", "pre@3"]

@@ -258,6 +258,16 @@ def test_fits_of_special_cases(regression):
     assert_allclose(predictions(X, y, "reg:mape"), weighted, rtol=1e-3)
 
 
+@pytest.mark.parametrize(
+    "objective", ["reg:huber", "reg:pseudohubererror", "reg:logcosh", "reg:fair", "reg:mape"]
+)
+def test_hessians_that_fall_with_the_unit_of_the_targets(regression, objective):
+    X, y = regression
+    y = y / y.mean()
+    large, larger = (predictions(X, scale * y, objective) / scale for scale in (1e14, 1e28))
+    assert_allclose(larger, large, rtol=1e-4)
+
+
 def test_one_vs_rest_of_no_likely_class():
     raw_score = np.array([[-1e6, -800.0, 3.0], [-1e6, -801.0, -1e6], [-1e6, -800.0, -1e6]])
     probabilities = OneVsRest(3).probabilities(raw_score)

@@ -110,6 +110,8 @@ def read_given(
     weight = None
     if sample_weight is not None:
         weight = _spread_weights(sample_weight, numbers, first, names.weight)
+        # those of weight 0 come last: the others have the numbers that they have without them
+        numbers = np.argsort(np.argsort(weight[first] == 0.0, kind="stable"))[numbers]
     numbers = ~numbers if is_validation else numbers
     return GivenQueries(np.column_stack([relevances, numbers]).astype(np.float64), weight, labels)
 

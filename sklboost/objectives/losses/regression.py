@@ -135,12 +135,15 @@ _FAR = 600.0
 _SMALL = 1e-4
 # Of the weight, which the hessian is at least.
 _SHARE = 0.25
+# The least hessian of losses whose hessians are about 1 / size of a target, of 1e30 at most.
+_LEAST_OF_LARGE = 1e-34
 
 
 class _RobustLoss(RowLoss):
     """Base of losses whose hessians are no less than a share of the weight ``g / r``."""
 
     hessian_is_bound = True
+    least_hessian = _LEAST_OF_LARGE
 
     def start(self, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
         """Return the constants at which the mean gradients are 0, found from the medians."""
@@ -300,6 +303,7 @@ class AbsolutePercentageError(RowLoss):
 
     name = "reg:mape"
     hessian_is_bound = True
+    least_hessian = _LEAST_OF_LARGE
 
     def __init__(self, n_targets: int = 1):
         super().__init__(n_targets)
