@@ -625,8 +625,9 @@ def _weights(sample_weight: Any, y: Any, name: str) -> tuple[Any, Any]:
     is_used: Any = np.True_
     if y.ndim > 1 and y.dtype.kind == "f":
         is_used = ~np.isnan(y).all(axis=1)
-    weight = row_weights(sample_weight, y, name)
-    if len(weight) > 0:
+    weight: Any = np.empty(0)
+    if sample_weight is not None:
+        weight = row_weights(sample_weight, y, name)
         is_used = is_used & (weight > 0.0)
     return weight, np.broadcast_to(np.True_, len(y)) if is_used.all() else is_used
 
