@@ -17,7 +17,7 @@ def draw() -> str:
         "client: the process that calls fit",
         "parameters, classes, cut points, trees",
         "a sample of 200,000 rows; rows for validation; callbacks",
-        "several targets: 8 bytes a row",
+        "rankings, survival times: their targets",
     )
     for number in range(N_WORKERS):
         left = LEFT + number * (WIDE + GAP)

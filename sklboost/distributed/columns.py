@@ -1,10 +1,12 @@
-"""Columns on a cluster, such as targets and weights: one value for each row of X.
+"""Columns on a cluster, such as targets and weights: values of each row of X.
 
 :func:`open_column` reads a Dask collection into a :class:`ClusterColumn`, which NumPy takes as an
 array. Nothing is computed before values, or a reduction of them, are asked for.
 """
 
+import math
 from collections.abc import Callable
+from operator import getitem
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,37 +27,36 @@ class Step(NamedTuple):
     """A function of the values of a partition: of other steps, of stored columns, by key."""
 
     function: Callable[..., Any]
-    inputs: tuple[Any, ...]  # steps, keys of stored columns, or single numbers
+    inputs: tuple[Any, ...]  # steps, keys of stored columns, or numbers
     settings: dict[str, Any]
 
 
 def _reduction(function: np.ufunc) -> Callable[..., Any]:
-    """Return the method of an array that reduces all values; `axis` can be but one, or None."""
+    """Return the method of an array that reduces all values, or those along an axis."""
 
     def reduce(column: "ClusterColumn", axis: int | None = None, **settings: Any) -> Any:
         given = {name: value for name, value in settings.items() if value is not None}
-        normalize_axis_index(axis or 0, 1)
-        return function.reduce(column, **given)
+        return function.reduce(column, axis=axis, **given)
 
     return reduce
 
 
 class ClusterColumn(NDArrayOperatorsMixin, RemoteColumn):
-    """A column: what a step makes of stored ones, or one of these; each has the partitions of X.
+    """What a step makes of stored columns, or one of these; each has the partitions of X.
 
-    `stored` are arrays by the key of a column, which the step names.
+    `stored` are arrays by the key of a column, which the step names. `like` is the array of no
+    rows: its axis of length 0 is the first, or the last, as that of targets is where losses take
+    them.
     """
 
-    ndim = 1
-    T = property(lambda column: column)
-    size = property(len)
+    T = property(lambda column: column.apply(np.transpose) if column.ndim > 1 else column)
+    size = property(lambda column: math.prod(column.shape))
 
-    def __init__(self, stored: dict[str, Partitions], step: Step | str, dtype: np.dtype):
-        self.dtype = dtype
-        self._stored = stored
-        self._step = step
+    def __init__(self, stored: dict[str, Partitions], step: Step | str, like: np.ndarray):
+        self._stored, self._step, self._like = stored, step, like
+        self._axis, self.dtype, self.ndim = like.shape.index(0), like.dtype, like.ndim
         self.starts = next(iter(stored.values())).starts  # of each partition, and the end
-        self.shape = (int(self.starts[-1]),)
+        self.shape = tuple(length or int(self.starts[-1]) for length in like.shape)
 
     def __len__(self) -> int:
         return self.shape[0]
@@ -86,14 +87,19 @@ class ClusterColumn(NDArrayOperatorsMixin, RemoteColumn):
     # --- what NumPy asks for
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        return np.concatenate([np.empty(0, self.dtype), *self.each(np.asarray)], dtype=dtype)
+        parts = [self._like, *self.each(np.asarray)]
+        return np.ascontiguousarray(np.concatenate(parts, axis=self._axis, dtype=dtype))
 
     def __array_ufunc__(
         self, function: np.ufunc, method: str, *inputs: Any, **settings: Any
     ) -> Any:
-        if method == "reduce" and function in _JOINED and not settings.keys() - {"initial"}:
-            parts = self.each(function.reduce)
-            return function.reduce(np.array(parts, None if parts else self.dtype), **settings)
+        if method == "reduce" and function in _JOINED and not settings.keys() - {"axis", "initial"}:
+            axis = settings.pop("axis", 0)
+            if axis is not None and normalize_axis_index(axis, self.ndim) != self._axis:
+                return self._made_by(function.reduce, self, axis=axis, **settings)
+            parts = self.each(function.reduce, axis=axis)
+            found = np.array(parts, None if parts else self.dtype)
+            return function.reduce(found, axis=0, **settings)
         are_known = all(isinstance(each, ClusterColumn) or np.ndim(each) == 0 for each in inputs)
         if method == "__call__" and are_known and function.nout == 1 and "out" not in settings:
             return self._made_by(function, *inputs, **settings)
@@ -107,12 +113,12 @@ class ClusterColumn(NDArrayOperatorsMixin, RemoteColumn):
             is_column = isinstance(each, ClusterColumn)
             stored |= each._stored if is_column else {}
             steps.append(each._step if is_column else each)
-            empty.append(np.empty(0, each.dtype) if is_column else each)
-        dtype = function(*empty, **settings).dtype
-        return ClusterColumn(stored, Step(function, tuple(steps), settings), dtype)
+            empty.append(each._like if is_column else each)
+        like = function(*empty, **settings)
+        return ClusterColumn(stored, Step(function, tuple(steps), settings), like)
 
     def apply(self, function: Callable[..., Any], **settings: Any) -> "ClusterColumn":
-        """Return what a function makes of the values, an array of as many."""
+        """Return what a function makes of the values, an array of as many rows."""
         return self._made_by(function, self, **settings)
 
     def astype(self, dtype: Any) -> "ClusterColumn":
@@ -121,14 +127,14 @@ class ClusterColumn(NDArrayOperatorsMixin, RemoteColumn):
 
     def persist(self) -> "ClusterColumn":
         """Have the workers compute the column and keep it; return it."""
-        return stored_column(self.partitions(), self.dtype)
+        return stored_column(self.partitions(), self._like)
 
     def flatnonzero(self) -> "ClusterColumn":
         """Return the numbers of the rows whose value is not 0, int64, increasing."""
         whole = self.partitions()
         numbers = whole.like(whole.settled(nonzero_rows, self.starts[:-1].tolist()), ())
         counted = whole.like(numbers.futures, numbers.results(len))
-        return stored_column(counted, np.dtype(np.int64))
+        return stored_column(counted, np.empty(0, dtype=np.int64))
 
     min, max, sum = _reduction(np.minimum), _reduction(np.maximum), _reduction(np.add)
     any, all = _reduction(np.logical_or), _reduction(np.logical_and)
@@ -136,17 +142,20 @@ class ClusterColumn(NDArrayOperatorsMixin, RemoteColumn):
     def __getitem__(self, rows: Any) -> Any:
         if isinstance(rows, slice) and rows.indices(len(self)) == (0, len(self), 1):
             return self
+        if isinstance(rows, int) and self._axis > 0:  # one of several targets
+            return self._made_by(getitem, self, rows)
         if not isinstance(rows, ClusterColumn):
             return np.asarray(self)[rows]
+        rows = rows.flatnonzero() if rows.dtype == bool else rows
         whole, chosen = self.partitions(), rows.partitions()
         found = whole.settled(values_at, chosen.futures, self.starts[:-1].tolist())
-        return stored_column(chosen.like(found), self.dtype)
+        return stored_column(chosen.like(found), self._like)
 
 
 def open_column(
     collection: Any, name: str, X: Partitions, read: Callable[[Any], np.ndarray]
 ) -> ClusterColumn | None:
-    """Let the workers compute and read a collection of one dimension that belongs to X.
+    """Let the workers compute and read a collection of one or two dimensions that belongs to X.
 
     ``read(partition)`` returns an array; `name` is the argument's, for errors. The column has the
     partitions of X, unless it has another number of rows. None if partitions have values of
@@ -154,7 +163,7 @@ def open_column(
     """
     given = Partitions(X.client, computed(X.client, collection, name), name=name)
     arrays = given.settled(read_part, read=read)
-    lengths, dtypes = zip(*given.like(arrays, ()).results(look_at_array), strict=True)
+    lengths, dtypes, shapes = zip(*given.like(arrays, ()).results(look_at_array), strict=True)
     found, starts = given.like(arrays, lengths), X.starts
     known = {dtype for dtype, n_rows in zip(dtypes, lengths, strict=True) if n_rows > 0}
     kinds = {dtype.kind for dtype in known}
@@ -171,13 +180,13 @@ def open_column(
             first = int(found.starts[its])
             pieces[ours].append((arrays[its], slice(start - first, stop - first)))
         arrays = [X.client.submit(join_pieces, *of_one) for of_one in pieces]
-    return stored_column(given.like(arrays, np.diff(starts)), dtype)
+    return stored_column(given.like(arrays, np.diff(starts)), np.empty((0, *shapes[0]), dtype))
 
 
-def stored_column(arrays: Partitions, dtype: np.dtype) -> ClusterColumn:
-    """Return the column whose partitions are arrays."""
+def stored_column(arrays: Partitions, like: np.ndarray) -> ClusterColumn:
+    """Return the column whose partitions are arrays; `like` has none of their rows."""
     key = str(arrays.futures[0].key)
-    return ClusterColumn({key: arrays}, key, dtype)
+    return ClusterColumn({key: arrays}, key, like)
 
 
 # --- on a worker: tasks ---------------------------------------------------------------------------
@@ -190,7 +199,7 @@ def join_pieces(*pieces: tuple[np.ndarray, slice]) -> np.ndarray:
 
 def read_part(partition: Any, *, read: Callable[[Any], np.ndarray]) -> np.ndarray:
     """Read a partition; of one without rows nothing is asked."""
-    return read(partition) if len(partition) > 0 else np.empty(0)
+    return read(partition) if len(partition) > 0 else np.empty(partition.shape)
 
 
 def nonzero_rows(values: np.ndarray, first: int) -> np.ndarray:
@@ -200,12 +209,12 @@ def nonzero_rows(values: np.ndarray, first: int) -> np.ndarray:
 
 def values_at(values: np.ndarray, rows: np.ndarray, first: int) -> np.ndarray:
     """Return the values of some rows, of which the first has the number `first`."""
-    return np.take(values, rows - first)
+    return np.take(values, rows - first, axis=0)
 
 
-def look_at_array(values: np.ndarray) -> tuple[int, np.dtype]:
-    """Return the length and the type of an array."""
-    return len(values), values.dtype
+def look_at_array(values: np.ndarray) -> tuple[int, np.dtype, tuple[int, ...]]:
+    """Return the number of rows of an array, its type, and the shape of a row."""
+    return len(values), values.dtype, values.shape[1:]
 
 
 @np.errstate(all="ignore")
@@ -232,4 +241,4 @@ def values_of(
         return values
     function, settings = then
     others += arrays[len(keys) :]
-    return function(values, *others, **settings) if len(values) > 0 else None
+    return function(values, *others, **settings) if values.size > 0 else None

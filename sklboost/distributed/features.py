@@ -65,11 +65,6 @@ class ClusterFeatures(RemoteFeatures):
         self.bounds = partitions.starts if bounds is None else bounds
 
     @property
-    def client(self) -> Any:
-        """The client of the cluster."""
-        return self.partitions.client
-
-    @property
     def shape(self) -> tuple[int, int]:
         """Number of rows and of features."""
         return int(self.bounds[-1]), self.encoder.n_features
@@ -97,7 +92,7 @@ class ClusterFeatures(RemoteFeatures):
         if isinstance(rows, slice):
             return places
         is_here = isinstance(rows, np.ndarray) and isinstance(places, np.ndarray)
-        return rows[places] if is_here else self.client.submit(np.take, rows, places)
+        return rows[places] if is_here else self.partitions.client.submit(np.take, rows, places)
 
     def results(
         self, function: Callable[..., Any], *by_partition: Sequence[Any], **shared: Any
@@ -157,7 +152,7 @@ class ClusterFeatures(RemoteFeatures):
         futures = bins or self.partitions.settled(values_of, self.local_rows, encoder=self.encoder)
         of_columns = [column.partitions().futures for column in columns]
         parts = [*zip(futures, *of_columns, strict=True)]
-        holders = self.client.who_has(futures)
+        holders = self.partitions.client.who_has(futures)
         where = [[w for w in holders.get(future.key, ()) if w in workers] for future in futures]
         first_rows = np.append(np.arange(0, len(self), BLOCK_ROWS), len(self))
         segments = divide_twice(first_rows, self.bounds)
@@ -182,7 +177,7 @@ class ClusterFeatures(RemoteFeatures):
                 rows = np.concatenate(each)
             piece = (parts[partition], local_rows[partition], rows)
             if owner not in where[partition]:  # only these rows are to travel
-                piece = (self.client.submit(take_rows, *piece), slice(None), slice(None))
+                piece = (self.partitions.client.submit(take_rows, *piece), slice(None), slice(None))
             pieces[owner].append(piece)
         return {w: (np.array(blocks.get(w, []), dtype=np.int64), *pieces[w]) for w in pieces}
 
@@ -321,14 +316,12 @@ def survey_partition(
 
 @np.errstate(all="ignore")
 def distinct_values_of(
-    partition: Any,
-    rows: slice | np.ndarray,
-    weight: np.ndarray | None,
-    *,
-    features: list[int],
-    encoder: Encoder,
+    partition: Any, rows: Any, weight: Any, *, features: list[int], encoder: Encoder
 ) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Return for each of some features its distinct values, but NaN, and the weight of each."""
+    """Return for each of some features its distinct values, but NaN, and the weight of each.
+
+    `weight`, of the rows, is None if it is 1 for all.
+    """
     X, weight = encoder.features(partition, rows), np.empty(0) if weight is None else weight
     return [weigh_distinct(X, feature, weight) for feature in features]
 
@@ -346,11 +339,12 @@ def bin_partition(
 def rows_of_piece(arrays: Sequence[np.ndarray], local: Any, rows: Any) -> list[np.ndarray]:
     """Return some `rows` of the chosen ones of a partition: of its bins, and of columns.
 
-    The bins are those of all rows, and `local` are the chosen ones among these.
+    The bins are those of all rows, and `local` are the chosen ones among these. Of columns rows are
+    along the last axis.
     """
     bins, *columns = arrays
     of_bins = rows if isinstance(local, slice) else local[rows]
-    return [bins[of_bins], *(values[rows] for values in columns)]
+    return [bins[of_bins], *(values[..., rows] for values in columns)]
 
 
 def take_rows(*piece: Any) -> tuple[np.ndarray, ...]:
@@ -363,5 +357,6 @@ def assemble(*pieces: tuple[Any, Any, Any]) -> list[np.ndarray]:
 
     The pieces are arrays, and which rows of them, as :meth:`ClusterFeatures.place` returns them.
     """
-    each = zip(*[rows_of_piece(*piece) for piece in pieces], strict=True)
-    return [np.concatenate(of_all) for of_all in each]
+    bins, *each = zip(*[rows_of_piece(*piece) for piece in pieces], strict=True)
+    columns = [np.ascontiguousarray(np.concatenate(of_all, axis=-1)) for of_all in each]
+    return [np.concatenate(bins), *columns]

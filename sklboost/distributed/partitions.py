@@ -72,8 +72,6 @@ def open_collection(X: Any, name: str = "X") -> "tuple[Partitions, list[Facts]]"
     if X.ndim != 2:
         raise ValueError(f"{name} is a dask.Array of {X.ndim} dimension(s): it must be 2-D")
     client = current_client()
-    if kind == "Array" and X.numblocks[1] > 1:
-        X = X.rechunk({1: -1})
     futures = computed(client, X, name)
     facts = Partitions(client, futures, name=name).results(look_at)
     return Partitions(client, futures, [fact.n_rows for fact in facts], name), facts
@@ -81,6 +79,8 @@ def open_collection(X: Any, name: str = "X") -> "tuple[Partitions, list[Facts]]"
 
 def computed(client: Any, collection: Any, name: str) -> "list[Future[Any]]":
     """Let the workers compute a collection and keep it; return its partitions, in order."""
+    if collection.ndim > 1 and max(getattr(collection, "numblocks", ())[1:], default=1) > 1:
+        collection = collection.rechunk({1: -1})
     # of files that Dask reads together there are fewer than X.npartitions
     futures = futures_of(client.persist(collection))
     futures.sort(key=lambda future: future.key[1])  # keys are (name, number of the partition, ...)
@@ -473,9 +473,7 @@ def scored(
 
 
 @np.errstate(all="ignore")
-def leaves_of(
-    partition: Any, rows: slice | np.ndarray, *, encoder: Encoder, model: Model
-) -> np.ndarray:
+def leaves_of(partition: Any, rows: Any, *, encoder: Encoder, model: Model) -> np.ndarray:
     """Return the leaf that each of some rows reaches in each tree, int32, (n_rows, n_trees)."""
     with ThreadTeam(1) as team:
         return find_leaves(team, model, encoder.features(partition, rows))

@@ -57,7 +57,7 @@ def bin_on_cluster(
     bins = ClusterBins(X, weight, max_bin, n_jobs)
     no_bins: Any = np.broadcast_to(bins.dtype.type(0), X.shape)
     matrix = lay_out_cells(no_bins, no_bins.T, bins.cuts, bins.has_missing)
-    make_grower = partial(ClusterRounds, WorkerGroup(X.client), bins)
+    make_grower = partial(ClusterRounds, WorkerGroup(X.partitions.client), bins)
     return matrix, bins.cuts, make_grower, bins.is_constant
 
 

@@ -29,17 +29,20 @@ def records(shape: int | tuple[int, ...], dtype: np.dtype) -> np.recarray:
 
 
 class RemoteColumn(ABC):
-    """A value for each of many rows that are elsewhere, on a cluster; NumPy knows it as an array.
+    """Values of each of many rows that are elsewhere, on a cluster; NumPy knows it as an array.
 
-    Of shape (n_rows,). Elementwise functions of columns and single numbers make another column,
-    and its smallest and largest value and its sums are found where it is. All else that NumPy does
-    brings the values here, and so do some of its rows, unless their numbers are a column, too.
+    Of shape (n_rows,), or (n_rows, n_columns) or the transpose, of which a number takes one column.
+    Elementwise functions of columns and single numbers make another column, and so do sums of the
+    values of each row. The smallest and largest value and sums of rows are found where the column
+    is. All else that NumPy does brings the values here, and so do some of its rows, unless a column
+    says which.
 
     A sum of floats depends on how the rows are divided, unless all are multiples of a number that
     is large enough for the sum to be exact.
     """
 
     dtype: np.dtype
+    T: Any  # the transpose
 
     @abstractmethod
     def __len__(self) -> int: ...
@@ -62,7 +65,7 @@ class RemoteColumn(ABC):
 
     @abstractmethod
     def __getitem__(self, rows: Any) -> Any:
-        """Return the values of some rows: of a column of increasing row numbers it is a column."""
+        """Return the values of some rows: a column, if increasing row numbers or a mask are one."""
 
     @abstractmethod
     def flatnonzero(self) -> "RemoteColumn":

@@ -325,7 +325,9 @@ describe_methods(
 
 def meets(rows: np.ndarray) -> np.ndarray:
     """Return 0 for the rows of a mask, which meet a need, and NaN for the others."""
-    return np.where(rows, 0.0, np.nan)
+    with np.errstate(all="ignore"):
+        numbers: np.ndarray = np.true_divide(0.0, rows)  # of a column on a cluster it is one, too
+    return numbers
 
 
 def lacking(loss: Loss, y: np.ndarray) -> str:

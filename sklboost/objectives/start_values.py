@@ -5,7 +5,7 @@ of the rows, a block here or what a machine has, is asked for its own.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -52,19 +52,22 @@ def of_parts(function: Callable[..., Any], *columns: Column, **settings: Any) ->
     ]
 
 
-def exact_sums(function: Callable[..., Any], *columns: Column, **settings: Any) -> np.ndarray:
+def exact_sums(
+    function: Callable[..., Any], *columns: Column, n_values: int | None = None, **settings: Any
+) -> np.ndarray:
     """Add up float64 values so that their order does not matter, as whole numbers of a fine step.
 
-    They are the rows of ``function(*columns, **settings)``, shape (n_sums, n_samples), which is
-    computed for a part at a time. The step is 2^-61 of a bound on the sum, the largest value times
-    their number: a value as large as the largest keeps 52 bits of 500 values and 41 bits of a
-    million.
+    They are the rows of ``function(*columns, **settings)``, shape (n_sums, n_values), or n_samples
+    where that is None; it is computed for a part at a time. The step is 2^-61 of a bound on the
+    sum, the largest value times their number: a value as large as the largest keeps 52 bits of 500
+    values and 41 bits of a million.
     """
     given = {"rows_of": function, "settings": settings}
     extremes = np.array(of_parts(find_extremes, *columns, **given))
     highest, lowest = extremes[:, 0].max(axis=0), extremes[:, 1].min(axis=0)
     largest = np.maximum(highest, -lowest)  # of NumPy, where NaN is one
-    shifts = 61 - np.frexp(largest * columns[0].shape[-1])[1].astype(np.int64)
+    n_values = columns[0].shape[-1] if n_values is None else n_values
+    shifts = 61 - np.frexp(largest * n_values)[1].astype(np.int64)
     totals = np.sum(of_parts(add_whole_numbers, *columns, shifts=shifts, **given), axis=0)
     with np.errstate(invalid="ignore"):
         infinite = highest + lowest  # or NaN
@@ -77,7 +80,7 @@ def find_extremes(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the largest and the smallest value in each row of what a function returns."""
     rows = rows_of(*columns, **settings)
-    return rows.max(axis=1), rows.min(axis=1)
+    return rows.max(axis=1, initial=-np.inf), rows.min(axis=1, initial=np.inf)
 
 
 @np.errstate(invalid="ignore")
@@ -133,12 +136,28 @@ def mean_over_targets(values: Column, y: Column, weight: Column) -> float:
 
     The target of output o is ``o % n_targets``; NaN is not known.
     """
-    if isinstance(y, RemoteColumn):  # one target, which all rows have, and its values
-        return weighted_mean(values, weight)
+    columns = [values, y, weight] if len(weight) else [values, y]
+    n_known = int(np.sum(of_parts(count_known, *columns)))
+    total, mass = exact_sums(known_products, *columns, n_values=n_known)
+    return float(total / mass)
+
+
+def count_known(*columns: np.ndarray) -> int:
+    """Return the number of values that :func:`known_products` returns products of."""
+    return int(known_products(*columns).shape[1])
+
+
+def known_products(
+    values: np.ndarray, y: np.ndarray, weight: np.ndarray | None = None
+) -> np.ndarray:
+    """Return values times weights, and the weights, where targets are known; two rows.
+
+    See :func:`mean_over_targets`.
+    """
     targets, values = np.atleast_2d(y), np.atleast_2d(values)
     is_known = ~np.isnan(targets)[np.arange(len(values)) % len(targets)]
-    weights = np.broadcast_to(weight if len(weight) else 1.0, values.shape)
-    return weighted_mean(values[is_known], weights[is_known])
+    weights = np.broadcast_to(1.0 if weight is None else weight, values.shape)[is_known]
+    return np.array([values[is_known] * weights, weights])
 
 
 def class_sums(codes: Column, weight: Column, n_classes: int) -> np.ndarray:
@@ -185,22 +204,23 @@ def class_shares(codes: Column, weight: Column, n_classes: int) -> np.ndarray:
     return class_sums(codes, weight, n_classes) / total
 
 
-def each_target(y: Column) -> Any:
-    """Return the values of each target, of shape (n_samples,)."""
-    return y if y.ndim > 1 else [y]
+def each_target(y: Column, weight: Column) -> Iterator[tuple[Any, Any]]:
+    """Yield for each target its known values, shape (n_samples,), and the weights of these rows."""
+    for target in y if y.ndim > 1 else ():
+        is_known = ~np.isnan(target)
+        if is_known.all():
+            yield target, weight
+        else:
+            yield target[is_known], weight[is_known] if len(weight) else weight
+    if y.ndim == 1:  # a column of one target, which all rows have
+        yield y, weight
 
 
 def known_means(y: Column, weight: Column, change: Change | None = None) -> np.ndarray:
     """Return the mean of the known values of each target, changed before; shape (n_targets,)."""
     means = []
-    for target in each_target(y):
-        values: Any = target
-        weights, least = weight, target.min(initial=np.inf)
-        if np.isnan(least):
-            is_known = ~np.isnan(target)
-            values, weights = target[is_known], weight[is_known] if len(weight) else weight
-            least = values.min(initial=np.inf)
-        if len(weights) == 0 and least in _CLASSES:
+    for values, weights in each_target(y, weight):
+        if len(weights) == 0 and values.min(initial=np.inf) in _CLASSES:
             counts = np.array([float((values == class_).sum()) for class_ in _CLASSES])
             if counts.sum() == len(values):  # classes, which are sooner counted than added up
                 values, weights = np.array(_CLASSES), counts
@@ -217,13 +237,10 @@ def weighted_quantiles(values: Column, weight: Column, alphas: np.ndarray) -> np
     """Return for each alpha the smallest value at which the weights exceed their share `alpha`.
 
     Where they come to exactly that at some value, the mean of this value and the next; as leaves
-    are renewed. Values of an array that are NaN are left out; weights of shape (0,) are all 1.
-    Others are rounded to whole numbers, whose sums do not depend on the order of the rows.
+    are renewed. Weights of shape (0,) are all 1. Others are rounded to whole numbers, whose sums do
+    not depend on the order of the rows.
     """
     is_remote = isinstance(values, RemoteColumn)
-    if not is_remote:
-        is_known = ~np.isnan(values)
-        values, weight = values[is_known], weight[is_known] if len(weight) else weight
     n_weights, whole = len(weight), weight
     if n_weights > 0:
         whole = whole_numbers(weight, _QUANTILE_BITS - math.frexp(exact_sum(weight))[1])

@@ -197,6 +197,64 @@ def test_errors_of_margins(row, value, message):
             XGBClassifierLite().fit(*rows, base_margin=given)
 
 
+# Of other sizes, so that a wrong column changes the model; not all known, and some rows of none.
+SEVERAL = np.column_stack([np.abs(Y), np.where(X[:, 0] > 0, Y**2, np.nan), 10 + X[:, 2] + Y])
+SEVERAL[:, 0] += 0.01
+SEVERAL[np.arange(N_ROWS) // 500 == 9] = np.nan  # a whole partition of X, and rows of others
+MARGINS = np.column_stack([X[:, 3], 0.3 * X[:, 2], 9 + X[:, 1]])
+
+
+@pytest.mark.usefixtures("cluster")
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("squared error", "of the user", "quantiles", "percentages", "expectiles", "Huber"),
+        *("vectors", "labels"),
+    ],
+)
+def test_several_targets_do_not_come_to_the_client(monkeypatch, name):
+    vectors = clone(MODELS["squared error"]).set_params(multi_strategy="multi_output_tree")
+    labels = XGBClassifierLite(n_estimators=2)
+    model = {**MODELS, "vectors": vectors, "labels": labels}[name]
+    given, there = {}, {}
+    if name != "of the user":  # with its own weights and margins
+        given["sample_weight"], there["sample_weight"] = WITH_ZEROS, in_chunks(WITH_ZEROS, 5000)
+    if name in ("squared error", "Huber"):
+        given["base_margin"], there["base_margin"] = MARGINS, in_chunks(MARGINS, 6000)
+    y = np.nan_to_num(SEVERAL) if name == "of the user" else SEVERAL
+    if name == "labels":
+        y = np.where(np.isnan(y), np.nan, y > [0.5, 1.0, 10.0])
+    one = clone(model).fit(X, y, **given)
+    monkeypatch.setattr(ClusterColumn, "__array__", refuse)
+    other = clone(model).fit(in_chunks(X), da.from_array(y, chunks=(3000, 2)), **there)
+    assert_same_model(one, other)
+    is_used = ~np.isnan(y).all(axis=1) & (given.get("sample_weight", WEIGHT) > 0.0)
+    assert one.fit_report_.n_samples == other.fit_report_.n_samples == is_used.sum()
+
+
+@pytest.mark.parametrize("n_workers", [1, 3, 5])
+def test_several_targets_have_the_same_bits_on_any_number_of_workers(monkeypatch, n_workers):
+    from distributed import Client
+
+    rows = np.arange(21_000) % 12_961  # six blocks, of rows that are in another order each time
+    many, y, weight = X[rows], SEVERAL[rows], np.where(rows % 50 == 1, 0.0, WEIGHT[rows])
+    frame = pd.DataFrame(y, columns=list("stu")).assign(weight=weight)
+    models = [
+        XGBRegressorLite(n_estimators=3),
+        XGBRegressorLite(n_estimators=2, objective="reg:absoluteerror"),
+    ]
+    alone = [clone(model).fit(many, y, sample_weight=weight) for model in models]
+    monkeypatch.setattr(ClusterColumn, "__array__", refuse)
+    options = dict(processes=False, n_workers=n_workers, threads_per_worker=1)
+    with Client(**options, dashboard_address=":0"):
+        there = dd.from_pandas(frame, npartitions=4)
+        given = da.from_array(many, chunks=(4500, 4)), there[["s", "t", "u"]]
+        for one, model in zip(alone, models, strict=True):
+            other = clone(model).fit(*given, sample_weight=there["weight"])
+            assert_same_model(one, other)
+            assert other.fit_report_.n_threads == n_workers
+
+
 @pytest.mark.parametrize("n_workers", [1, 3])
 def test_the_same_bits_on_any_number_of_workers(monkeypatch, n_workers):
     from distributed import Client
@@ -362,6 +420,36 @@ def test_errors(message):
     if "contains NaN" in message:
         (note,) = caught.value.__notes__
         assert note == "This was partition 4 of y, counted from 0; rows are counted within it."
+
+
+FAULTS_OF_SEVERAL = {
+    r"contains infinity.* in 1 row\(s\), the first is row 100, column 2": (100, 2, -np.inf),
+    r"y\[:, 1\] contains 1e\+31": (4100, 1, 1e31),
+    r"y\[:, 1\] varies by 1e-40 only": (slice(None), 1, 1e-40 * (np.arange(N_ROWS) == 9)),
+    r"y\[:, 2\] is NaN, not known, in every row": (slice(None), 2, np.nan),
+    r"y\[4100, 1\]=-1: objective='count:poisson'": (4100, 1, -1.0),
+}
+
+
+@pytest.mark.usefixtures("cluster")
+@pytest.mark.parametrize("message", FAULTS_OF_SEVERAL)
+def test_errors_of_several_targets(message):
+    row, column, value = FAULTS_OF_SEVERAL[message]
+    y = np.abs(np.column_stack([Y, X[:, 0], X[:, 1]]))
+    y[row, column] = value
+    model = XGBRegressorLite(objective="count:poisson")
+    for given in ((X, y), (in_chunks(X), in_chunks(y, 1000))):
+        with pytest.raises(ValueError, match=message):
+            clone(model).fit(*given)
+
+
+@pytest.mark.usefixtures("cluster")
+def test_labels_in_several_columns_are_1_or_0():
+    y = 1.0 * (np.column_stack([Y, X[:, 0]]) > 0)
+    for given in ((X, y), (in_chunks(X), in_chunks(y, 1000))):
+        given[1][4100, 1] = 2.0
+        with pytest.raises(ValueError, match=r"y has 2 columns and the value 2\.0: each column"):
+            XGBClassifierLite().fit(*given)
 
 
 @pytest.mark.usefixtures("cluster")

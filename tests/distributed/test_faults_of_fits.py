@@ -86,6 +86,16 @@ def test_a_worker_with_a_part_of_groups_is_killed(client, of):
     assert_same_model(model.fit(*collections, **there), alone)
 
 
+def test_a_worker_with_several_targets_is_killed(client):
+    y = np.column_stack([Y, np.where(X[:, 2] > 0, 9 + X[:, 2], np.nan)])
+    model, margin = XGBRegressorLite(n_estimators=6), np.column_stack([X[:, 3], 9 + Y])
+    alone = clone(model).fit(X, y, base_margin=margin)
+    model.set_params(callbacks=[At({2}, lambda: kill(client))])
+    collections = (da.from_array(values, chunks=(3000, -1)) for values in (X, y))
+    there = model.fit(*collections, base_margin=da.from_array(margin, chunks=(7000, -1)))
+    assert_same_model(there, alone)
+
+
 def test_a_worker_that_leaves_in_peace(alone):
     with open_group(2) as group:
         client = group._client

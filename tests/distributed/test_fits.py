@@ -214,9 +214,9 @@ def test_accelerated_failure_times(cluster):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["numbers", "classes", "text"])
+@pytest.mark.parametrize("kind", ["numbers", "several", "classes", "text"])
 def test_the_client_has_nothing_that_grows_with_the_rows(processes, kind):
-    if kind == "numbers":
+    if kind in ("numbers", "several"):
         model, peaks = XGBRegressorLite(n_estimators=1, max_depth=2), []
     else:
         model, peaks = XGBClassifierLite(n_estimators=1, max_depth=2, class_weight="balanced"), []
@@ -224,7 +224,9 @@ def test_the_client_has_nothing_that_grows_with_the_rows(processes, kind):
         for n_rows in (250_000, 250_000, 1_000_000):  # the first imports and compiles
             # as many partitions of each: the client has a little of each task
             rows = da.random.default_rng(0).random((n_rows, 2), chunks=(n_rows // 5, 2))
-            y = rows[:, 0] if kind == "numbers" else (3 * rows[:, 0]).astype(np.int64)
+            y = (3 * rows[:, 0]).astype(np.int64)
+            several = da.where(rows > 0.9, np.nan, rows)  # and rows of no known target
+            y = {"numbers": rows[:, 0], "several": several}.get(kind, y)
             y = y.astype("U3") if kind == "text" else y
             weight = rows[:, 1] * (rows[:, 1] > 0.1) if kind == "text" else rows[:, 1]
             tracemalloc.start()
@@ -304,10 +306,17 @@ class NotOfRows(Loss):
 
 
 REFUSED = {
-    "linear_tree=True": XGBRegressorLite(linear_tree=True),
+    "linear_tree=True, whose leaves add up floats .* of all rows,": XGBRegressorLite(
+        linear_tree=True
+    ),
     "NotOfRows": XGBRegressorLite(objective=NotOfRows()),
     "NotOfRows'": XGBClassifierLite(objective=NotOfRows()),
-    "lambdarank_unbiased=True": XGBRankerLite(lambdarank_unbiased=True),
+    "max_ctr_complexity=1, whose statistics are of all rows,": XGBClassifierLite(
+        max_ctr_complexity=1
+    ),
+    "lambdarank_unbiased=True, which adds up floats .* queries,": XGBRankerLite(
+        lambdarank_unbiased=True
+    ),
 }
 
 

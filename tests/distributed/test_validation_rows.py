@@ -84,11 +84,18 @@ def test_rows_stay_and_metrics_have_the_same_bits(n_workers):
         for rows, end in ((TRAIN, ""), (JUDGES, "_val"))
     ]
     few = {name: values[:1000] for name, values in JUDGES.items()}  # fewer than a block
+    several = [
+        {**rows, name: np.column_stack([rows[name], np.where(rows[name] > 0, np.nan, 9.0)])}
+        for rows, name in ((TRAIN, "y"), (JUDGES, "y_val"))
+    ]
+    several[0]["base_margin"] = np.column_stack([TRAIN["y"] / 2, 1.0 + TRAIN["y"]])
+    several[1]["base_margin_val"] = np.column_stack([JUDGES["y_val"] / 2, np.full(N_JUDGES, 2.0)])
     fits = [
         (clone(REGRESSOR).set_params(eval_metric=["mae", "rmse"]), TRAIN, JUDGES),
         (clone(REGRESSOR).set_params(objective="reg:absoluteerror"), *margins.values()),
         (clone(REGRESSOR).set_params(booster="dart", rate_drop=0.4), TRAIN, few),
         (classifier, *labels),
+        (clone(REGRESSOR).set_params(eval_metric=["mae", "rmse"]), *several),
     ]
     alone = [clone(model).fit(**train, **judges) for model, train, judges in fits]
     assert all(one.best_iteration_ < 57 for one in alone)
@@ -134,7 +141,7 @@ def test_sparse_rows_stay():
 
 
 @pytest.mark.usefixtures("cluster")
-@pytest.mark.parametrize("how", ["held out", "warm start", "of functions", "of several targets"])
+@pytest.mark.parametrize("how", ["held out", "warm start", "of functions", "refit"])
 def test_features_stay_in_other_fits(monkeypatch, how):
     """What such fits need of the rows besides comes here: targets, or raw scores."""
 
@@ -150,11 +157,10 @@ def test_features_stay_in_other_fits(monkeypatch, how):
         judges = {}
     elif how == "of functions":
         model.set_params(eval_metric=["rmse", "r2", largest_error, "neg_mean_absolute_error"])
-    elif how == "of several targets":
-        train, judges = (
-            {**rows, name: np.column_stack([rows[name], np.where(rows[name] > 0, np.nan, 1.0)])}
-            for rows, name in ((TRAIN, "y"), (JUDGES, "y_val"))
-        )
+    elif how == "refit":  # of several targets
+        judges, y = {}, TRAIN["y"]
+        train = {**TRAIN, "y": np.column_stack([y, np.where(y > 0, np.nan, y**2)])}
+        model.set_params(refit=True)
     courses = []
     for is_there in (False, True):
         rows = in_chunks(train, 5000) | in_chunks(judges, 700) if is_there else train | judges

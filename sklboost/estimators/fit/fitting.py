@@ -187,7 +187,7 @@ def _raw_scores(
     Of rows that are elsewhere they are not to be written to.
     """
     if isinstance(rows.margin, RemoteColumn) and continued is None:
-        margin: Any = rows.margin
+        margin: Any = rows.margin.T
         return margin + shift if np.any(shift) else margin
     if isinstance(rows.X, RemoteFeatures) and continued is None and len(rows.margin) == 0:
         # the same of all rows: memory for one

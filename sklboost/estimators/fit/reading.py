@@ -349,9 +349,15 @@ def _check_cluster_parameters(parameters: Parameters, kind: type[Targets]) -> No
     Of classes no loss by name does.
     """
     refused = {
-        "linear_tree=True": parameters.linear_tree,
-        f"max_ctr_complexity={parameters.max_ctr_complexity}": parameters.max_ctr_complexity > 0,
-        "lambdarank_unbiased=True": getattr(parameters, "lambdarank_unbiased", False),
+        "linear_tree=True, whose leaves add up floats in the order of all rows,": (
+            parameters.linear_tree
+        ),
+        f"max_ctr_complexity={parameters.max_ctr_complexity}, whose statistics are of all rows,": (
+            parameters.max_ctr_complexity > 0
+        ),
+        "lambdarank_unbiased=True, which adds up floats in the order of all queries,": (
+            getattr(parameters, "lambdarank_unbiased", False)
+        ),
     }
     for what, is_asked_for in refused.items():
         if is_asked_for:

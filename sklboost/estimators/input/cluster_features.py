@@ -110,10 +110,10 @@ def cluster_columns(
 ) -> tuple[Any, Any, Any]:
     """Read targets and weights where they are, if both are there, and the kind of targets can be.
 
-    And raw scores of one dimension, if they are there, too. Else these are returned as they are.
+    And raw scores, if they are there, too. Else these are returned as they are.
     """
-    given = [y] if sample_weight is None else [y, sample_weight]
-    if not kind.stays or not all(map(_is_column, given)):
+    is_weight_there = sample_weight is None or _is_there(sample_weight, 1)
+    if not (kind.stays and _is_there(y, 2) and is_weight_there):
         return y, sample_weight, base_margin
     column = open_column(y, f"y{of}", X, partial(kind.read, name=f"y{of}", caller=caller))
     if column is None:
@@ -121,14 +121,16 @@ def cluster_columns(
     if sample_weight is not None:
         name = f"sample_weight{of}"
         sample_weight = open_column(sample_weight, name, X, partial(read_weights, name=name))
-    if _is_column(base_margin):
+    if _is_there(base_margin, 2):
         name = f"base_margin{of}"
         base_margin = open_column(base_margin, name, X, partial(read_margins, name=name))
     return column, sample_weight, base_margin
 
 
-def _is_column(given: Any) -> bool:
-    return dask_kind(given) in ("Series", "Array") and given.ndim == 1
+def _is_there(given: Any, most: int) -> bool:
+    """Whether it is a collection of at most so many dimensions, and not of a single column."""
+    is_collection = dask_kind(given) in ("Series", "Array", "DataFrame")
+    return is_collection and (given.ndim == 1 or (given.ndim <= most and given.shape[1] > 1))
 
 
 def _column_of(parts: list[Any]) -> ColumnAdapter:

@@ -371,7 +371,7 @@ class Rows(NamedTuple):
     # multiplies them. Empty: all 1. It may be a RemoteColumn, too.
     weight: Any
     # float64, shape (n_samples, n_outputs) or (0, 0): the user's raw scores before the first tree.
-    # Empty: the model's own. A RemoteColumn, if `y` is one and there is one a row.
+    # Empty: the model's own. It may be a RemoteColumn, too, of shape (n_samples,) for one output.
     margin: Any
     # int, shape (n_samples,) or (0,): of the rows in the user's `X`; in the validation data, -1 is
     # its first row, -2 its second. Empty: 0, 1, 2, ... A RemoteColumn, if `weight` is one.
@@ -382,9 +382,12 @@ class Rows(NamedTuple):
 
     @property
     def targets(self) -> Any:
-        """Targets as losses take them, float64, shape (n_targets, n_samples), or a column."""
+        """Targets as losses take them, float64, shape (n_targets, n_samples).
+
+        They may be a column, of shape (n_samples,) for one target.
+        """
         if isinstance(self.y, RemoteColumn):
-            return self.y.astype(np.float64)
+            return self.y.T.astype(np.float64)
         targets = self.y.reshape(len(self.y), -1).T
         if targets.dtype == np.float64 and targets.flags.c_contiguous:
             return targets
@@ -533,7 +536,7 @@ def training_rows(
         if isinstance(X, FrameAdapter):
             learnt_from = np.broadcast_to(1.0, len(y)) if len(weight) == 0 else weight
             if not is_used.all():  # an array of equal numbers takes no memory
-                learnt_from = is_used * learnt_from
+                learnt_from = is_used * (weight if len(weight) > 0 else 1.0)
             X, encodings_of_fit = learn_table(X, settings, learnt_from, encodings)
         features = FittedFeatures(
             settings.caller, X.shape[1], names, encodings_of_fit, None, settings.missing
@@ -619,16 +622,14 @@ def weigh_classes(rows: Rows, targets: "Targets") -> Rows:
 
 def _weights(sample_weight: Any, y: Any, name: str) -> tuple[Any, Any]:
     """Return the weights, empty for None, and which rows have a weight and a known target."""
-    is_used = np.broadcast_to(np.True_, len(y))
+    is_used: Any = np.True_
     if y.ndim > 1 and y.dtype.kind == "f":
         is_used = ~np.isnan(y).all(axis=1)
-    if sample_weight is None:
-        return np.empty(0), is_used
-    weight = row_weights(sample_weight, y, name)
-    is_positive = weight > 0.0
-    if isinstance(weight, RemoteColumn):  # and y is one, of known targets
-        return weight, is_used if is_positive.all() else is_positive
-    return weight, is_used & is_positive
+    weight: Any = np.empty(0)
+    if sample_weight is not None:
+        weight = row_weights(sample_weight, y, name)
+        is_used = is_used & (weight > 0.0)
+    return weight, np.broadcast_to(np.True_, len(y)) if is_used.all() else is_used
 
 
 def base_margins(base_margin: Any, X: Any, of: str) -> Any:

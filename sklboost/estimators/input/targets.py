@@ -221,10 +221,9 @@ class RegressionTargets(Targets):
         dtype = np.float32 if y.dtype == np.float32 else np.float64
         # kernels are compiled for targets that can be written
         y = np.require(y, dtype, ["A", "W"]) if isinstance(y, np.ndarray) else y.astype(dtype)
-        for number, column in enumerate([y] if y.ndim == 1 else y.T):
-            # these know no NaN, and make no array
-            least = float(np.fmin.reduce(column, initial=np.nan))
-            most = float(np.fmax.reduce(column, initial=np.nan))
+        # these know no NaN, and make no array
+        ends = [np.ravel(find.reduce(y, initial=np.nan)) for find in (np.fmin, np.fmax)]
+        for number, (least, most) in enumerate(np.transpose(ends).tolist()):
             name_of_column = name if y.ndim == 1 else f"{name}[:, {number}]"
             largest, spread = max(abs(least), abs(most)), most - least
             if largest > _LARGEST_TARGET:
@@ -466,7 +465,7 @@ class LabelTargets(Targets):
     @classmethod
     def learn(cls, y: np.ndarray, weight: np.ndarray, parameters: ClassifierParameters) -> Self:
         """Check an indicator of labels, shape (n_samples, n_labels)."""
-        read_indicator(y, "y")
+        _apply(read_indicator, y, name="y")
         n_labels = y.shape[1]
         for name in ("class_weight", "scale_pos_weight", "calibrated_prior"):
             if not is_default(parameters, name):
@@ -486,7 +485,7 @@ class LabelTargets(Targets):
     def encode(self, y: np.ndarray, name: str) -> np.ndarray:
         """Return 1 where a row has a label, 0 where not, NaN where that is not known."""
         check_columns(y, len(self.classes), name)
-        return read_indicator(y, name)
+        return _apply(read_indicator, y, name=name)
 
     def wanted(self, y: np.ndarray) -> list[np.ndarray]:
         """Return whether rows have the labels: else a label would seem to be none's, or all's."""

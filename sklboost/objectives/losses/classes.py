@@ -188,7 +188,7 @@ class HingeLoss(_LabelLoss):
 
     def start(self, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
         """Return 1 where class 1 has more than half of the weight, -1 for less, 0 for just half."""
-        medians = [weighted_quantile(label, weight, 0.5) for label in each_target(y)]
+        medians = [weighted_quantile(*known, 0.5) for known in each_target(y, weight)]
         return 2.0 * np.array(medians) - 1.0
 
     def raw_of(self, prediction: float) -> np.ndarray:

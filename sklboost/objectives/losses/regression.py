@@ -87,9 +87,9 @@ class QuantileError(OrderedAlphas):
         return max(alpha * difference, (alpha - 1.0) * difference)
 
     def start(self, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
-        targets, n_targets = each_target(y), self.n_outputs // self._n_alphas
-        alphas = self.parameters[::n_targets]
-        return np.array([weighted_quantiles(of, weight, alphas) for of in targets]).T.ravel()
+        alphas = self.parameters[:: self.n_outputs // self._n_alphas]
+        of_targets = [weighted_quantiles(*known, alphas) for known in each_target(y, weight)]
+        return np.array(of_targets).T.ravel()
 
 
 class AbsoluteError(QuantileError):
@@ -147,8 +147,8 @@ class _RobustLoss(RowLoss):
 
     def start(self, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
         """Return the constants at which the mean gradients are 0, found from the medians."""
-        medians = np.array([weighted_quantile(target, weight, 0.5) for target in each_target(y)])
-        return find_constants(self, y, weight, medians)
+        medians = [weighted_quantile(*known, 0.5) for known in each_target(y, weight)]
+        return find_constants(self, y, weight, np.array(medians))
 
     def unit(self, y: np.ndarray, raw_score: np.ndarray, weight: np.ndarray) -> float:
         """Return the mean hessian at the best constant: tiny, if residuals are large there.
@@ -322,9 +322,11 @@ class AbsolutePercentageError(RowLoss):
 
     def start(self, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
         """Return the medians of the targets, weighted with ``1 / |y|``."""
-        weights: Any = weight if len(weight) else 1.0
-        pairs = ((target, weights / np.abs(target)) for target in each_target(y))
-        return np.array([weighted_quantile(*pair, 0.5) for pair in pairs])
+        medians = []
+        for target, weights in each_target(y, weight):
+            weights = (weights if len(weights) else 1.0) / np.abs(target)
+            medians.append(weighted_quantile(target, weights, 0.5))
+        return np.array(medians)
 
     def unit(self, y: np.ndarray, raw_score: np.ndarray, weight: np.ndarray) -> float:
         return mean_over_targets(1.0 / np.abs(y), y, weight)
