@@ -54,8 +54,7 @@ format: $(VENV)/.has-lint  ## put the code into the form that lint asks for
 bench: $(VENV)/.has-bench  ## the short benchmarks; the others are in benchmarks/README.md
 	$(RUN) -m benchmarks.speed $(ARGS)
 
-docs: $(VENV)/.has-docs browser  ## the site: docs/_build/html/index.html; runs every example on the way
-	$(RUN) -m pytest --doctest-modules sklboost
+docs: $(VENV)/.has-docs browser  ## the site: docs/_build/html/index.html; runs the tutorials on the way
 	$(RUN) docs/examples/quickstart.py --out docs/_build/quickstart
 	$(RUN) -m sphinx --builder html --fail-on-warning --keep-going --conf-dir docs . docs/_build/html
 	$(RUN) .ci/check_site.py docs/_build/html
