@@ -81,8 +81,7 @@ class ClusterColumn(NDArrayOperatorsMixin, RemoteColumn):
         further = [other.futures for other in arrays] + [*others[len(columns) - 1 :]]
         how = {"keys": [*stored], "steps": [column._step for column in columns]}
         parts = first.results(values_of, *further, **how, then=(function, settings))
-        lengths = np.diff(self.starts)
-        return [part for part, n_rows in zip(parts, lengths, strict=True) if n_rows > 0]
+        return [part for part, n in zip(parts, np.diff(self.starts), strict=True) if n > 0]
 
     # --- what NumPy asks for
 
@@ -107,14 +106,10 @@ class ClusterColumn(NDArrayOperatorsMixin, RemoteColumn):
         return getattr(function, method)(*here, **settings)
 
     def _made_by(self, function: Callable[..., Any], *inputs: Any, **settings: Any) -> Any:
-        stored: dict[str, Partitions] = {}
-        steps, empty = [], []
-        for each in inputs:
-            is_column = isinstance(each, ClusterColumn)
-            stored |= each._stored if is_column else {}
-            steps.append(each._step if is_column else each)
-            empty.append(each._like if is_column else each)
-        like = function(*empty, **settings)
+        columns = [each for each in inputs if isinstance(each, ClusterColumn)]
+        stored = {key: of for column in columns for key, of in column._stored.items()}
+        steps = [getattr(each, "_step", each) for each in inputs]
+        like = function(*(getattr(each, "_like", each) for each in inputs), **settings)
         return ClusterColumn(stored, Step(function, tuple(steps), settings), like)
 
     def apply(self, function: Callable[..., Any], **settings: Any) -> "ClusterColumn":
@@ -162,7 +157,8 @@ def open_column(
     different kinds, such as text and numbers: what these are together, one place has to say.
     """
     given = Partitions(X.client, computed(X.client, collection, name), name=name)
-    arrays = given.settled(read_part, read=read)
+    names = [*getattr(collection, "columns", ())]
+    arrays = given.settled(read_part, read=read, names=names)
     lengths, dtypes, shapes = zip(*given.like(arrays, ()).results(look_at_array), strict=True)
     found, starts = given.like(arrays, lengths), X.starts
     known = {dtype for dtype, n_rows in zip(dtypes, lengths, strict=True) if n_rows > 0}
@@ -197,8 +193,13 @@ def join_pieces(*pieces: tuple[np.ndarray, slice]) -> np.ndarray:
     return np.concatenate([values[rows] for values, rows in pieces])
 
 
-def read_part(partition: Any, *, read: Callable[[Any], np.ndarray]) -> np.ndarray:
-    """Read a partition; of one without rows nothing is asked."""
+def read_part(partition: Any, *, read: Callable[[Any], Any], names: list[Any]) -> np.ndarray:
+    """Read a partition; of one without rows nothing is asked but the names of its columns."""
+    if (columns := [*getattr(partition, "columns", names)]) != names:
+        raise ValueError(
+            f"a partition has the columns {columns}, and not {names}, which Dask knows: give all "
+            "partitions the same columns, in the same order"
+        )
     return read(partition) if len(partition) > 0 else np.empty(partition.shape)
 
 

@@ -1,5 +1,8 @@
 """Targets and weights of Dask collections stay on the workers, and NumPy takes them as arrays."""
 
+import re
+from itertools import pairwise
+
 import dask.array as da
 import dask.dataframe as dd
 import numpy as np
@@ -232,6 +235,10 @@ def test_several_targets_do_not_come_to_the_client(monkeypatch, name):
     assert one.fit_report_.n_samples == other.fit_report_.n_samples == is_used.sum()
 
 
+def in_parts(first, *others):
+    return dd.from_map(lambda part: part, [first, *others], meta=first[:0])
+
+
 @pytest.mark.parametrize("n_workers", [1, 3, 5])
 def test_several_targets_have_the_same_bits_on_any_number_of_workers(monkeypatch, n_workers):
     from distributed import Client
@@ -247,7 +254,9 @@ def test_several_targets_have_the_same_bits_on_any_number_of_workers(monkeypatch
     monkeypatch.setattr(ClusterColumn, "__array__", refuse)
     options = dict(processes=False, n_workers=n_workers, threads_per_worker=1)
     with Client(**options, dashboard_address=":0"):
-        there = dd.from_pandas(frame, npartitions=4)
+        # partitions without rows, too, which have the columns all the same
+        bounds = (0, 0, 100, 7000, 7000, 15_000, 21_000, 21_000)
+        there = in_parts(*(frame[start:stop] for start, stop in pairwise(bounds)))
         given = da.from_array(many, chunks=(4500, 4)), there[["s", "t", "u"]]
         for one, model in zip(alone, models, strict=True):
             other = clone(model).fit(*given, sample_weight=there["weight"])
@@ -441,6 +450,21 @@ def test_errors_of_several_targets(message):
     for given in ((X, y), (in_chunks(X), in_chunks(y, 1000))):
         with pytest.raises(ValueError, match=message):
             clone(model).fit(*given)
+
+
+@pytest.mark.usefixtures("cluster")
+@pytest.mark.parametrize("columns", [["t", "s"], ["s"]])
+@pytest.mark.parametrize("argument", ["y", "base_margin"])
+def test_partitions_of_targets_have_the_same_columns(columns, argument):
+    frame = pd.DataFrame({"s": Y, "t": X[:, 1]})
+    parts = [frame[:5000], frame.loc[5000:5999, columns], frame[6000:]]
+    frames = dict.fromkeys(["y", "base_margin"], dd.from_pandas(frame, npartitions=2))
+    frames[argument] = in_parts(*parts)
+    message = rf"the columns {re.escape(str(columns))}, and not \['s', 't'\].* the same order"
+    with pytest.raises(ValueError, match=message) as raised:
+        XGBRegressorLite().fit(in_chunks(X), **frames)
+    (note,) = raised.value.__notes__
+    assert note.startswith(f"This was partition 1 of {argument}, counted from 0")
 
 
 @pytest.mark.usefixtures("cluster")
