@@ -24,6 +24,8 @@ os.environ["MPLBACKEND"] = "Agg"
 # Read when scikit-learn, XGBoost and LightGBM are imported. Their threads wait for one another at
 # full speed otherwise, on processors that other tests could use: LightGBM takes twice the time.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+# Read when dask is imported. Workers look every 10 ms at what their threads do otherwise.
+os.environ.setdefault("DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED", "False")
 # A shell starts what runs in the background with Ctrl-C ignored, as do all its children: tests of
 # Ctrl-C would fail, or wait for ever.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

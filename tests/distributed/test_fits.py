@@ -305,12 +305,18 @@ class NotOfRows(Loss):
         return raw_score - y.mean(), np.ones_like(y)
 
 
+class OfGroupsThatNothingPrepares(NotOfRows):
+    can_repeat = True
+    group_row = 0
+
+
 REFUSED = {
     "linear_tree=True, whose leaves add up floats .* of all rows,": XGBRegressorLite(
         linear_tree=True
     ),
     "NotOfRows": XGBRegressorLite(objective=NotOfRows()),
     "NotOfRows'": XGBClassifierLite(objective=NotOfRows()),
+    "OfGroupsThatNothingPrepares": XGBRegressorLite(objective=OfGroupsThatNothingPrepares()),
     "max_ctr_complexity=1, whose statistics are of all rows,": XGBClassifierLite(
         max_ctr_complexity=1
     ),

@@ -164,6 +164,13 @@ def test_method_of_array_and_of_frame(way, method, named):
         assert lazy.numblocks[0] == 3
 
 
+def test_a_frame_that_is_read_as_one_partition_becomes_an_array():
+    frame = dd.from_map(pd.DataFrame, [X], meta=pd.DataFrame(X[:0]))
+    fitted = model("classes")
+    assert same(fitted.shap_values(frame), fitted.shap_values(X))
+    assert same(fitted.predict_proba(frame).values, fitted.predict_proba(X))
+
+
 def test_all_methods_of_rows_are_here():
     tested = {name for _, _, methods in WAYS.values() for name in methods} | {"predict_quantile"}
     assert "score" not in tested

@@ -365,9 +365,10 @@ def _check_cluster_parameters(parameters: Parameters, kind: type[Targets]) -> No
     loss = parameters.objective
     if not isinstance(loss, Loss) and isinstance(kind.task, str):
         loss = make_loss(loss, kind.task, 1, vars(parameters))
-    if not isinstance(loss, Loss) or loss.group_row is not None:
+    prepares = getattr(type(loss), "prepare", Loss.prepare) is not Loss.prepare
+    if not isinstance(loss, Loss) or (prepares and loss.group_row is not None):
         return
-    if not loss.can_repeat or type(loss).prepare is not Loss.prepare:
+    if prepares or loss.group_row is not None or not loss.can_repeat:
         what = f"objective={loss.name!r}, where the derivatives of a row depend on other rows,"
         raise _refusal(what, "choose another one")
 

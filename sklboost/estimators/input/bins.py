@@ -232,8 +232,9 @@ def bin_features(
     features, never the targets, of the rows that a fold holds out. If that is too much, bin the
     training rows of each fold alone: pass the raw values.
 
-    A model fitted on all of it is bit for bit the one fitted on `X`. It predicts raw values as
-    usual, and rows of the matrix that the rows given to ``fit`` came from. Both give the same bits,
+    A model fitted on all of it is bit for bit the one fitted on `X`, unless the fit holds out rows:
+    they have a part in these cut points. It predicts raw values as usual, and rows of the matrix
+    that the rows given to ``fit`` came from. Both give the same bits,
     for rows that were held out as well (but for those of `sample_weight` 0 here, whose values the
     cut points have not seen): no threshold divides the values of a bin.
 
@@ -388,11 +389,12 @@ def bin_parquet(
 
     Notes
     -----
-    A model fitted on the result is bit for bit the one fitted on the same rows in memory. Memory
-    holds the bins, the targets, a sample of 200,000 rows while the cut points are chosen, and a
-    batch of rows, besides what pyarrow needs for a row group. Columns that have to be known whole
-    are read one at a time: categories, times, and integers beyond 2^53. Numbers of which the sample
-    has at most `max_bin` distinct ones are read once more, in batches.
+    A model fitted on the result is bit for bit the one fitted on the same rows in memory, unless
+    the fit holds out rows: they have a part in these cut points. Memory holds the bins, the
+    targets, a sample of 200,000 rows while the cut points are chosen, and a batch of rows, besides
+    what pyarrow needs for a row group. Columns that have to be known whole are read one at a time:
+    categories, times, and integers beyond 2^53. Numbers of which the sample has at most `max_bin`
+    distinct ones are read once more, in batches.
 
     Examples
     --------

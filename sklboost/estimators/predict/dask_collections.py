@@ -12,6 +12,7 @@ from typing import Any
 
 import dask
 import numpy as np
+from dask._task_spec import DataNode
 from dask.tokenize import tokenize
 
 from sklboost.data.frames import dask_kind
@@ -82,7 +83,11 @@ def lazily(
     nothing = method(kept, row, **given, **samples)[:0]
     part = PartMethod(method, kept, given, tuple(of_rows), nothing)
     name = method.__name__.strip("_")
-    lazy_part = dask.delayed(part, name=f"{name}-model-{tokenize(part)}", traverse=False)
+    key = f"{name}-model-{tokenize(part)}"
+    # In graphs of frames Dask writes (key, 0) for the key, but not in what it makes of an object.
+    # Then it cannot fuse the tasks of a frame that is read from one file and becomes an array.
+    constant = DataNode((key, 0), part) if kind == "DataFrame" else part
+    lazy_part = dask.delayed(constant, name=key, traverse=False)
     return in_parts(X, lazy_part, list(of_rows.values()), nothing, name)
 
 
