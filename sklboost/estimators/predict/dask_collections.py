@@ -12,7 +12,6 @@ from typing import Any
 
 import dask
 import numpy as np
-from dask._task_spec import DataNode
 from dask.tokenize import tokenize
 
 from sklboost.data.frames import dask_kind
@@ -83,12 +82,12 @@ def lazily(
     nothing = method(kept, row, **given, **samples)[:0]
     part = PartMethod(method, kept, given, tuple(of_rows), nothing)
     name = method.__name__.strip("_")
-    key = f"{name}-model-{tokenize(part)}"
-    # In graphs of frames Dask writes (key, 0) for the key, but not in what it makes of an object.
-    # Then it cannot fuse the tasks of a frame that is read from one file and becomes an array.
-    constant = DataNode((key, 0), part) if kind == "DataFrame" else part
-    lazy_part = dask.delayed(constant, name=key, traverse=False)
-    return in_parts(X, lazy_part, list(of_rows.values()), nothing, name)
+    # All parts share one task that gives the model. Where the reading of a single part becomes one
+    # task with its prediction, Dask cannot make an array of a frame that depends on another task.
+    is_shared = X.npartitions > 1
+    named_part = f"{name}-model-{tokenize(part)}"
+    model = dask.delayed(part, name=named_part, traverse=False) if is_shared else part
+    return in_parts(X, model, list(of_rows.values()), nothing, name)
 
 
 def computed(raw_rows: Any, *others: Any) -> list[Any]:
