@@ -136,28 +136,33 @@ def mean_over_targets(values: Column, y: Column, weight: Column) -> float:
 
     The target of output o is ``o % n_targets``; NaN is not known.
     """
+    n_known = int(np.sum(of_parts(count_known, values, y)))
     columns = [values, y, weight] if len(weight) else [values, y]
-    n_known = int(np.sum(of_parts(count_known, *columns)))
-    total, mass = exact_sums(known_products, *columns, n_values=n_known)
-    return float(total / mass)
+    total, *mass = exact_sums(known_products, *columns, n_values=n_known)
+    return float(total / (mass[0] if mass else n_known))
 
 
-def count_known(*columns: np.ndarray) -> int:
-    """Return the number of values that :func:`known_products` returns products of."""
-    return int(known_products(*columns).shape[1])
+def are_known(values: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Return which values are of a known target, shape (n_outputs, n_samples)."""
+    targets, n_outputs = np.atleast_2d(y), len(np.atleast_2d(values))
+    return np.tile(~np.isnan(targets), (n_outputs // len(targets), 1))
+
+
+def count_known(values: np.ndarray, y: np.ndarray) -> int:
+    """Return how many values are of a known target."""
+    return int(np.count_nonzero(are_known(values, y)))
 
 
 def known_products(
     values: np.ndarray, y: np.ndarray, weight: np.ndarray | None = None
 ) -> np.ndarray:
-    """Return values times weights, and the weights, where targets are known; two rows.
-
-    See :func:`mean_over_targets`.
-    """
-    targets, values = np.atleast_2d(y), np.atleast_2d(values)
-    is_known = ~np.isnan(targets)[np.arange(len(values)) % len(targets)]
-    weights = np.broadcast_to(1.0 if weight is None else weight, values.shape)[is_known]
-    return np.array([values[is_known] * weights, weights])
+    """Return the values of known targets, one row, or their products with weights, and these."""
+    is_known = are_known(values, y)
+    known = np.atleast_2d(values)[is_known]
+    if weight is None:
+        return np.array([known])
+    weights = np.broadcast_to(weight, is_known.shape)[is_known]
+    return np.array([known * weights, weights])
 
 
 def class_sums(codes: Column, weight: Column, n_classes: int) -> np.ndarray:
