@@ -212,11 +212,11 @@ def class_shares(codes: Column, weight: Column, n_classes: int) -> np.ndarray:
 def each_target(y: Column, weight: Column) -> Iterator[tuple[Any, Any]]:
     """Yield for each target its known values, shape (n_samples,), and the weights of these rows."""
     for target in y if y.ndim > 1 else ():
-        is_known = ~np.isnan(target)
-        if is_known.all():
-            yield target, weight
-        else:
+        if np.isnan(target.min(initial=np.inf)):  # looked for without an array of all rows
+            is_known = ~np.isnan(target)
             yield target[is_known], weight[is_known] if len(weight) else weight
+        else:
+            yield target, weight
     if y.ndim == 1:  # a column of one target, which all rows have
         yield y, weight
 
