@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from numbers import Integral, Real
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, TypeAlias
 from uuid import uuid4
 
 import joblib
@@ -19,43 +19,16 @@ import numpy as np
 
 from sklboost.docstrings import describe_methods
 
+if TYPE_CHECKING:
+    from sklboost.boosting.training import Training
+
+# What callbacks see of it, the Notes of :class:`TrainingCallback` describe.
+TrainingState: TypeAlias = "Training"
 # {"validation_0": {"logloss": [one value a round]}}
 EvalsLog = Mapping[str, Mapping[str, Sequence[float]]]
 
 # Values, how many of them were looked at, position of the best one.
 _NOTHING_SEEN: tuple[Sequence[float], int, int] = ((), 0, -1)
-
-
-class TrainingState(Protocol):
-    """A training as callbacks see it; the Notes of :class:`TrainingCallback` describe it."""
-
-    learning_rate: float
-    best_iteration: int | None
-    best_score: float | None
-
-    @property
-    def first_round(self) -> int: ...
-
-    @property
-    def n_estimators(self) -> int: ...
-
-    @property
-    def n_rounds(self) -> int: ...
-
-    @property
-    def elapsed(self) -> float: ...
-
-    @property
-    def stop_reason(self) -> str: ...
-
-    def greater_is_better(self, metric_name: str) -> bool:
-        """Whether more of this metric is better."""
-
-    def training_loss(self) -> float:
-        """Loss of the training rows after the last finished round."""
-
-    def snapshot(self) -> Any:
-        """Return the estimator as if training had ended after the last finished round."""
 
 
 class TrainingCallback:

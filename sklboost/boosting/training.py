@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sklboost.boosting.boosters import Booster, Dart
-from sklboost.boosting.callbacks import EarlyStopping, EvalsLog, TrainingCallback, TrainingState
+from sklboost.boosting.callbacks import EarlyStopping, EvalsLog, TrainingCallback
 from sklboost.boosting.evaluation import Evaluation, RemoteRows, ValidationSet
 from sklboost.boosting.rounds import Rounds, TreeGrower
 from sklboost.boosting.settings import BoostingTask
@@ -264,7 +264,7 @@ class Replay(TrainingCallback):
         # one rate for all is set once, so many rounds can be done at once
         self.every_round = len(set(learning_rates)) > 1
 
-    def before_iteration(self, training: TrainingState, epoch: int, evals_log: EvalsLog) -> bool:
+    def before_iteration(self, training: Training, epoch: int, evals_log: EvalsLog) -> bool:
         rate = self._learning_rates[epoch - training.first_round]
         if rate != training.learning_rate:  # 0 is a parameter's, which no callback may set
             training.learning_rate = rate

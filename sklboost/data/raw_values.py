@@ -6,9 +6,14 @@ import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, NamedTuple, Protocol
+from typing import IO, TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from sklboost.data.parquet_files import BatchedTable
+    from sklboost.data.sparse_table import SparseTable
+    from sklboost.data.table import Table
 
 # What is computed of so many rows at a time is small, compared with the data of many rows.
 BLOCK_ROWS = 2**18
@@ -140,37 +145,8 @@ def read_only(array: np.ndarray) -> np.ndarray:
     return view
 
 
-class BlockTable(Protocol):
-    """A table of float values that is read block by block, such as a Table or a SparseTable."""
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Number of rows and of features."""
-
-    @property
-    def size(self) -> int:
-        """Number of values that are stored."""
-
-    @property
-    def dtype(self) -> np.dtype:
-        """float32 or float64."""
-
-    @property
-    def n_categories(self) -> np.ndarray:
-        """Number of categories of each feature, int64, shape (n_features,); 0 for numbers."""
-
-    def __len__(self) -> int: ...
-
-    def __getitem__(self, rows: np.ndarray, /) -> "BlockTable": ...
-
-    def column_blocks(self, feature: int) -> Iterator[np.ndarray]:
-        """Yield the values of one feature, shape (n_rows,), some rows after others."""
-
-    def blocks(self) -> Iterator[tuple[slice, np.ndarray]]:
-        """Yield ranges of rows and their values, which the next block may overwrite."""
-
-
-Values = np.ndarray | BlockTable
+# An array, or a table of floats that is read block by block.
+Values: TypeAlias = "np.ndarray | Table | SparseTable | BatchedTable"
 
 
 def value_blocks(
