@@ -98,26 +98,9 @@ class LibraryError(Exception):
 
 
 class Library:
-    """A shared library of machine code.
+    """A shared library of machine code; LibraryError if it cannot be used on this machine."""
 
-    Parameters
-    ----------
-    folder : Path
-    level : str or None
-        None: the highest that the processor has.
-
-    Attributes
-    ----------
-    level : str
-    sources : str
-        The digest of the sources that it was made of.
-
-    Raises
-    ------
-    LibraryError
-        If the library cannot be used on this machine.
-    """
-
+    # `level`: None is the highest that the processor has
     def __init__(self, folder: Path, level: str | None = None):
         try:
             index = json.loads((folder / INDEX).read_text("utf-8"))
@@ -131,7 +114,7 @@ class Library:
             self._addresses = table.in_dll(library, FUNCTIONS)
             self._kernels: dict[str, list[dict[str, Any]]] = index["kernels"]
             self._blocks: dict[str, dict[str, int]] = index["blocks"]
-            self.sources: str = index["sources"]
+            self.sources: str = index["sources"]  # a digest of what it was made of
         except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
             raise LibraryError(f"it cannot be loaded: {error!r}") from error
         self._library = library  # the addresses are good as long as it is loaded
@@ -224,13 +207,8 @@ class PackedCall(NamedTuple):
 class LibraryKernel:
     """A function whose machine code was made when the wheel was built.
 
-    Parameters
-    ----------
-    function : callable
-    library : Library
-    compiler : callable
-        Makes the same kernel with numba, for arguments that the library has no code for, and for
-        compiled functions of users that call it. Raises ImportError if there is no numba.
+    `compiler` makes the same kernel with numba, for arguments that the library has no code for, and
+    for compiled functions of users that call it. It raises ImportError if there is no numba.
     """
 
     def __init__(self, function: Callable[..., Any], library: Library, compiler: Callable[[], Any]):

@@ -33,12 +33,7 @@ def inlined(function: Function) -> Function:
 def late(returns: str = "none") -> Callable[[Function], Function]:
     """Compile a function when it is first called, not with the kernels that may call it.
 
-    For what only some fits need: ``@late("int64")``.
-
-    Parameters
-    ----------
-    returns : str
-        Name of numba's type of the result; "none" if nothing is returned.
+    For what only some fits need: ``@late("int64")``, by numba's name of the type of the result.
     """
     return lambda function: _made(function, "late", returns=returns)
 
@@ -46,12 +41,8 @@ def late(returns: str = "none") -> Callable[[Function], Function]:
 def made_kernel(function: Function, name: str | None) -> Function:
     """Compile a function that was made around another one, as a loop around a row's formula.
 
-    Parameters
-    ----------
-    function : callable
-    name : str or None
-        Distinguishes its code from that of the same loop around another function. None: that one
-        is a user's. Nothing is kept, since it may have changed in a later process.
+    `name` distinguishes its code from that of the same loop around another function. None: that one
+    is a user's. Nothing is kept, since it may have changed in a later process.
     """
     function.__qualname__ = f"{function.__qualname__} around {name}"
     return _made(function, "kernel", is_kept=name is not None)
@@ -102,16 +93,10 @@ def compile_all() -> None:
 
 
 def address_of(kernel: Any, types: str) -> Any:
-    """Return the address of a kernel's code for arguments of these types.
+    """Return the address of a kernel's code for arguments of these types, for :func:`by_address`.
 
-    For :func:`by_address`. The kernel must live as long as its code is called. Where nothing is
-    compiled, the function itself is returned.
-
-    Parameters
-    ----------
-    kernel : kernel
-    types : str
-        As numba writes them: ``"int64, float64[:, ::1]"``.
+    Types are as numba writes them: ``"int64, float64[:, ::1]"``. The kernel must live as long as
+    its code is called. Where nothing is compiled, the function itself is returned.
     """
     if BACKEND is Backend.INTERPRETER:
         return kernel
@@ -121,13 +106,9 @@ def address_of(kernel: Any, types: str) -> Any:
 def by_address(types: str) -> Callable[[Function], Function]:
     """Compile calls of a function to calls of the code at its first argument, an address.
 
-    The decorated function is ``call(address, ...)``. Where nothing is compiled, the address is the
-    function that is called. The code returns an int64; -2 is returned for it if it raised.
-
-    Parameters
-    ----------
-    types : str
-        Of the arguments after the address, as for :func:`address_of`.
+    The decorated function is ``call(address, ...)``; `types` are those of the arguments after the
+    address, as for :func:`address_of`. Where nothing is compiled, the address is the function that
+    is called. The code returns an int64; -2 is returned for it if it raised.
     """
 
     def decorate(call: Function) -> Function:

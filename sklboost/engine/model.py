@@ -140,22 +140,16 @@ class LinearLeaves(NamedTuple):
 
     over the terms of k, but no less and no more than its limits; or nothing, if one of these x is
     missing or infinite.
-
-    Attributes
-    ----------
-    starts : ndarray of int64, shape (n_nodes_of_all_trees + 1,)
-        Node k has ``terms[starts[k]:starts[k + 1]]``.
-    shifts : ndarray of float64, shape (n_nodes_of_all_trees,)
-        0 unless some of the leaf's rows have missing or infinite values.
-    limits : ndarray of float64, shape (n_nodes_of_all_trees, 2)
-        The least and the most that a training row of the leaf gets.
-    terms : recarray of LINEAR_TERM_DTYPE, shape (n_terms,)
     """
 
+    # int64, shape (n_nodes_of_all_trees + 1,): node k has ``terms[starts[k]:starts[k + 1]]``
     starts: np.ndarray
+    # float64, shape (n_nodes_of_all_trees,): 0 unless some of the leaf's rows have missing or
+    # infinite values
     shifts: np.ndarray
+    # float64, shape (n_nodes_of_all_trees, 2): the least and the most that a training row gets
     limits: np.ndarray
-    terms: np.recarray
+    terms: np.recarray  # LINEAR_TERM_DTYPE, shape (n_terms,)
 
 
 class Trees(NamedTuple):

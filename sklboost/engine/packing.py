@@ -58,12 +58,8 @@ class PackedOnce:
 def pack(arguments: tuple[Any, ...]) -> tuple[str, "array[int]", list[Packed]]:
     """Return kinds and words of arguments, and what must live as long as the words are used.
 
-    Raises
-    ------
-    TypeError
-        If machine code cannot take an argument.
-    OverflowError
-        If a whole number has more than 64 bits.
+    TypeError if machine code cannot take an argument, OverflowError for a whole number of more than
+    64 bits.
     """
     kinds: list[str] = []
     words: list[int] = []

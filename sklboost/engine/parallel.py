@@ -69,23 +69,13 @@ def library_of_task() -> str:
 
 
 def n_threads_for(n_jobs: int | None, work: int, unit: int, n_times: int = 1) -> int:
-    """Return the number of threads for a task.
+    """Return the number of threads for a task that is done `n_times`, as for each round.
 
-    A small task has no more than find a processor at once: to wait takes longer than they save.
-
-    Parameters
-    ----------
-    n_jobs : int or None
-        The most the user allows; None: :func:`default_n_threads`, -1: all processors, -2: all but
-        one, ...
-    work : int
-        The size of the task.
-    unit : int
-        The work that one thread does in the time that another one costs. Each thread takes its
-        share of the work and adds its cost, so the least time is where their number is the square
-        root of the units.
-    n_times : int
-        How many times the team does the task, as for each round of boosting.
+    `n_jobs` is the most the user allows; None: :func:`default_n_threads`, -1: all processors, -2:
+    all but one, ... `unit` is the work that one thread does in the time that another one costs.
+    Each thread takes its share of the `work` and adds its cost, so the least time is where their
+    number is the square root of the units. A small task has no more than find a processor at once:
+    to wait takes longer than they save.
     """
     n_useful = max(1, math.isqrt(work // unit))
     if n_useful == 1:
@@ -455,13 +445,9 @@ class _Job:
 class ThreadTeam:
     """`n_threads` threads, the caller's among them, that run kernels together.
 
-    A context manager: the helper threads start at its beginning and end with it.
-
-    Parameters
-    ----------
-    n_threads : int
-        Size of the team, at least 1. With 1 no thread is started. Where the system refuses more
-        threads the team is smaller; the results are the same bits whatever its size.
+    A context manager: the helper threads start at its beginning and end with it. With 1 no thread
+    is started. Where the system refuses more threads the team is smaller; the results are the same
+    bits whatever its size.
     """
 
     _placement: Placement  # of a team of several
@@ -526,11 +512,8 @@ class ThreadTeam:
     def run(self, function: Callable[..., None], *arguments: Any) -> None:
         """Call ``function(team, *arguments)`` on every member and return when all are done.
 
-        Raises
-        ------
-        BaseException
-            What a member raised before the team had assembled, KeyboardInterrupt included. No
-            member is still running then.
+        Raises what a member raised before the team had assembled, KeyboardInterrupt included; no
+        member is still running then.
         """
         if not self._queues:  # a job would take a tenth of the time of predicting a row
             self._state[_ENTERED : state_size(self._n_threads)] = 0

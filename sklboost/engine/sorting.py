@@ -42,13 +42,8 @@ def sort_floats(values: np.ndarray, order: np.ndarray) -> tuple[np.ndarray, np.n
 def sort_bits(bits, order, spare, spare_order, counts):
     """Sort floats by their bits; return 1 if they are in `spare` afterwards, 0 if in `bits`.
 
-    Parameters
-    ----------
-    bits, spare : ndarray of uint32 or uint64, shape (n,)
-    order, spare_order : ndarray of int64, shape (n,) or (0,)
-        Sorted as the floats are.
-    counts : ndarray of int64, shape COUNTS_SHAPE
-        Scratch.
+    Both are uint32 or uint64, shape (n,). `order` and `spare_order`, int64 of shape (n,) or (0,),
+    are sorted as the floats are. `counts`, int64 of COUNTS_SHAPE, is scratch.
     """
     sign = np.uint64(1) << np.uint64(8 * item_bytes(bits) - 1)
     first_of_exponent = np.uint64(1) << np.uint64(23 if item_bytes(bits) == 4 else 52)
@@ -109,17 +104,10 @@ def count_before(counts, n_numbers):
 
 @kernel
 def sort_by_digit(numbers, order, to_numbers, to_order, shift, starts):
-    """Copy numbers in the order of one digit, equal ones in their order.
+    """Copy numbers, and `order` with them, in the order of one digit, equal ones in their order.
 
-    Parameters
-    ----------
-    numbers, to_numbers : ndarray of uint32 or uint64, shape (n,)
-    order, to_order : ndarray of int64, shape (n,) or (0,)
-        Copied as the numbers are.
-    shift : uint64
-        The first bit of the digit.
-    starts : ndarray of int64, shape (2048,)
-        Where the numbers of each digit begin; then, where they end.
+    `shift`, uint64, is the first bit of the digit. `starts`, int64 of shape (2048,), is where the
+    numbers of each digit begin; afterwards, where they end.
     """
     for index in range(len(numbers)):
         number = numbers[np.uint64(index)]

@@ -16,15 +16,7 @@ LINE_BYTES = 64  # of the cache
 
 
 def records(shape: int | tuple[int, ...], dtype: np.dtype) -> np.recarray:
-    """Return an uninitialised array of records whose fields are attributes.
-
-    Parameters
-    ----------
-    shape : int or tuple of int
-        Shape of the array. Large ones cost no memory before they are written.
-    dtype : dtype
-        One of the record types of this package.
-    """
+    """Return an array of records whose fields are attributes; no memory before it is written."""
     return np.empty(shape, dtype=dtype).view(np.recarray)
 
 

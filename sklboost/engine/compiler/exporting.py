@@ -105,14 +105,7 @@ _WORD, _INT32, _POINTER = ir.IntType(64), ir.IntType(32), ir.IntType(8).as_point
 
 
 def export(folder: Path, use: Callable[[], object]) -> None:
-    """Write the machine code of all kernels that a function uses to a folder, with an index.
-
-    Parameters
-    ----------
-    folder : Path
-    use : callable
-        Its calls of kernels are recorded.
-    """
+    """Write the machine code of all kernels that calling `use` needs to a folder, with an index."""
     with recording() as found:
         use()
         modules, contents = _collect(found)
@@ -206,12 +199,8 @@ def _reached(
 def table_module(functions: Iterable[PackedFunction | str], cells: Mapping[str, str]) -> bytes:
     """Return the bitcode of packed functions, of the table of all functions, and of cells.
 
-    Parameters
-    ----------
-    functions : iterable of PackedFunction or str
-        Str: the symbol of code whose address goes into the table as it is.
-    cells : mapping of str to str
-        The symbols of cells, and of the code that each leads to.
+    Of `functions`, text is the symbol of code whose address goes into the table as it is. `cells`
+    has the symbols of cells, and of the code that each leads to.
     """
     module = ir.Module("functions")
     module.triple = llvm.get_process_triple()
@@ -359,14 +348,9 @@ _PLACE_OF_EXCEPTION = re.compile(r"^(@\.const\.picklebuf\..*? constant {[^}]*}) 
 
 
 def emit(processor: str, modules: Sequence[bytes]) -> list[bytes]:
-    """Return the object file of each module, optimised for a processor.
+    """Return the object file of each module's bitcode, optimised for a processor.
 
-    Parameters
-    ----------
-    processor : str
-        LLVM's name, "" for any of this architecture.
-    modules : sequence of bytes
-        Bitcode.
+    `processor` is LLVM's name, "" for any of this architecture.
     """
     llvm.initialize_native_asmparser()  # of an instruction that is written as text
     codegen = AOTCPUCodegen("sklboost", processor)
@@ -414,10 +398,7 @@ def compiler() -> list[str]:
 def link(objects: Sequence[bytes], library: Path) -> None:
     """Write a shared library of object files, with the system's C compiler.
 
-    Raises
-    ------
-    RuntimeError
-        If there is no C compiler, or if it cannot link.
+    RuntimeError if there is none, or if it cannot link.
     """
     with TemporaryDirectory() as folder:
         names = [f"{number}.o" for number in range(len(objects))]

@@ -214,14 +214,9 @@ _pickled_types = functools.cache(dumps)
 class Versions(CPUDispatcher):
     """A function and its versions, each of this process, from disk or compiled now.
 
-    Attributes
-    ----------
-    name : str
-        The same in every process if machine code is kept.
-    digest : str
-        What the machine code depends on, types apart; UNKNOWN if it is not kept on disk.
-    overloads : dict of tuple to Version
-        By the types of the arguments.
+    Its `name` is the same in every process if machine code is kept. Its `digest` is of what machine
+    code depends on, types apart; UNKNOWN if it is not kept on disk. `overloads` has the versions by
+    the types of the arguments.
     """
 
     def kinds(self, arguments: Types) -> Types:
@@ -304,10 +299,6 @@ class Entry(Versions):
 
     Unpacking groups of dozens of arrays is as much code as many a kernel itself, and most kernels
     are called by kernels only. So it is apart, and made for those that Python calls.
-
-    Parameters
-    ----------
-    kernel : Kernel
     """
 
     def __init__(self, kernel: "Kernel"):
@@ -362,11 +353,7 @@ def caller(kernel: "Kernel") -> Any:
 class Kernel(Versions):
     """A function that is compiled once for each combination of types, and called by its symbol.
 
-    Parameters
-    ----------
-    function : callable
-    is_kept : bool, default=True
-        Whether its machine code is kept on disk.
+    `is_kept`: whether its machine code is kept on disk.
     """
 
     compiler_class: type = KernelCompiler
@@ -500,11 +487,7 @@ class InlinedKernel(Kernel):
 class LateKernel(Kernel):
     """A kernel that is compiled or loaded when somebody first calls it.
 
-    Parameters
-    ----------
-    function : callable
-    returns : numba type
-        Of its result, which callers are compiled with.
+    Callers are compiled with `returns`, the type of its result.
     """
 
     is_late = True

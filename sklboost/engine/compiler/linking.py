@@ -71,10 +71,7 @@ def add_code(key: tuple[str, str], code: Code) -> None:
 def link(call: Call) -> tuple[str, str]:
     """Bring the code of a kernel, and of all that it calls, into this process.
 
-    Returns
-    -------
-    symbol, returns : str
-        Symbol of the code, and the type of its result.
+    Returns the symbol of the code, and the type of its result.
     """
     key = (call.kernel, call.types)
     if key not in LINKED:
@@ -246,10 +243,7 @@ def call_address(context: Any, builder: Any, address: Any, signature: Any, args:
 def call_cell(context: Any, builder: Any, symbol: str, signature: Any, args: Any) -> Any:
     """Write the call of a late kernel, with a loop before it that fills an empty cell.
 
-    Returns
-    -------
-    LLVM value
-        The result. What the kernel raises, its caller raises.
+    Returns its result. What the kernel raises, its caller raises.
     """
     word, byte_pointer = ir.IntType(64), ir.IntType(8).as_pointer()
     cell = builder.module.globals.get(symbol)

@@ -30,12 +30,7 @@ _BYTE_POINTER = ir.IntType(8).as_pointer()
 
 
 class Reference(types.Type):
-    """A pointer to a group.
-
-    Parameters
-    ----------
-    group : NamedTuple type of numba
-    """
+    """A pointer to a group, a NamedTuple type of numba."""
 
     def __init__(self, group: Any):
         self.group = group
