@@ -103,7 +103,7 @@ def _remedy(path: Path) -> str:
 
 
 def open_folder(path: str | os.PathLike[str]) -> tuple[BinFolder, dict[str, Any]]:
-    """Open a folder; return its description, too."""
+    """Open a folder; return its description, too. ValueError for a format not known here."""
     folder = Path(os.fspath(path)).absolute()
     try:
         text = (folder / _DESCRIPTION).read_text(encoding="utf-8")
@@ -116,19 +116,6 @@ def open_folder(path: str | os.PathLike[str]) -> tuple[BinFolder, dict[str, Any]
         raise FileNotFoundError(
             f"path={str(path)!r}: {why}; write bins with bin_features(X, path=...)"
         ) from None
-    document = read_description(text, folder)
-    rows, columns = (read_array(folder, name) for name in ("rows", "columns"))
-    are_alike = columns.shape == rows.shape[::-1] and rows.dtype == columns.dtype
-    if not are_alike or rows.ndim != 2 or rows.dtype not in (np.uint8, np.uint16):
-        raise ValueError(
-            f"path={str(path)!r}: rows.npy has shape {rows.shape} of {rows.dtype}, columns.npy "
-            f"{columns.shape} of {columns.dtype}: they are not the same bins; write them anew"
-        )
-    return BinFolder(folder, document["token"], rows, columns), document
-
-
-def read_description(text: str, folder: Path) -> dict[str, Any]:
-    """Return a description; ValueError for another format or a later version."""
     try:
         document = json.loads(text)
         is_ours = document["format"] == FORMAT and isinstance(document["token"], str)
@@ -142,7 +129,14 @@ def read_description(text: str, folder: Path) -> dict[str, Any]:
             f"{folder / _DESCRIPTION} has format_version={version!r}, and this version of sklboost "
             f"reads {FORMAT_VERSION}: upgrade sklboost, or write the bins anew"
         )
-    return dict(document)
+    rows, columns = (read_array(folder, name) for name in ("rows", "columns"))
+    are_alike = columns.shape == rows.shape[::-1] and rows.dtype == columns.dtype
+    if not are_alike or rows.ndim != 2 or rows.dtype not in (np.uint8, np.uint16):
+        raise ValueError(
+            f"path={str(path)!r}: rows.npy has shape {rows.shape} of {rows.dtype}, columns.npy "
+            f"{columns.shape} of {columns.dtype}: they are not the same bins; write them anew"
+        )
+    return BinFolder(folder, document["token"], rows, columns), document
 
 
 def read_array(folder: Path, name: str) -> np.ndarray:
@@ -155,17 +149,6 @@ def read_array(folder: Path, name: str) -> np.ndarray:
         raise ValueError(
             f"{path} cannot be read ({error}): the folder is damaged; write the bins anew"
         ) from error
-
-
-def reopen_folder(path: Path, token: str) -> BinFolder:
-    """Open a folder that was open before; ValueError if it has been written anew since."""
-    folder, _ = open_folder(path)
-    if folder.token != token:
-        raise ValueError(
-            f"the folder {str(path)!r} was written anew and has other bins than this "
-            "copy; open it with open_bins"
-        )
-    return folder
 
 
 @dataclass(frozen=True, eq=False)
@@ -376,4 +359,10 @@ def _reopen(
     path: Path, token: str, start: int, stop: int, binning: Binning, scratch: Path | None
 ) -> BinnedMatrix:
     """Return the rows that were pickled by the place of their folder."""
-    return of_folder(reopen_folder(path, token), binning, scratch)[start:stop]
+    folder, _ = open_folder(path)
+    if folder.token != token:
+        raise ValueError(
+            f"the folder {str(path)!r} was written anew and has other bins than this "
+            "copy; open it with open_bins"
+        )
+    return of_folder(folder, binning, scratch)[start:stop]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from sklboost.data.binned_matrix import NewFolder, open_folder, read_array, reopen_folder
+from sklboost.data.binned_matrix import NewFolder, _reopen, open_folder, read_array
 
 pytestmark = pytest.mark.interpreted
 BINS = np.arange(12, dtype=np.uint8).reshape(4, 3)
@@ -72,7 +72,7 @@ def test_another_folder_at_the_same_place_is_refused(tmp_path):
         file.unlink()
     write(tmp_path)
     with pytest.raises(ValueError, match="was written anew and has other bins than this copy"):
-        reopen_folder(tmp_path, token)
+        _reopen(tmp_path, token, 0, 4, binning=None, scratch=None)
 
 
 @pytest.mark.parametrize(
