@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 
 from sklboost.data.encoding import Encoding, encode
 from sklboost.data.frames import dask_kind
-from sklboost.data.frames.adapter import ColumnAdapter, FrameAdapter, is_wide
+from sklboost.data.frames.adapter import ColumnAdapter, FrameAdapter, check_names, is_wide
 from sklboost.data.frames.arrow_table import ArrowColumn, ArrowTable
 from sklboost.data.raw_values import BLOCK_ROWS, Allocate
 from sklboost.data.table import BLOCK_VALUES, LARGEST_EXACT, Table
@@ -203,12 +203,22 @@ def list_files(path: Paths) -> list[Path]:
     return files
 
 
-def column_names(path: Path) -> list[str]:
-    """Return the names of a file's columns, except those that hold the index of a pandas frame."""
-    schema = _read_metadata(path).schema.to_arrow_schema()
-    of_pandas = schema.pandas_metadata or {}
-    index = [name for name in of_pandas.get("index_columns", ()) if isinstance(name, str)]
-    return [name for name in schema.names if name not in index]
+def feature_names(path: Path, columns: Sequence[str] | None, others: list[str]) -> list[str]:
+    """Return the columns of a file that are features; ValueError for targets and weights.
+
+    None are all `columns`, except the others and those that hold the index of a pandas frame.
+    """
+    if columns is None:
+        schema = _read_metadata(path).schema.to_arrow_schema()
+        index = (schema.pandas_metadata or {}).get("index_columns", ())
+        columns = [name for name in schema.names if name not in [*index, *others]]
+    elif known := [name for name in columns if name in others]:
+        raise ValueError(
+            f"columns has {known}, which {'is' if len(known) == 1 else 'are'} target or weight: "
+            "leave them out of the features"
+        )
+    check_names(columns)
+    return list(columns)
 
 
 def _read_metadata(path: Path) -> pq.FileMetaData:

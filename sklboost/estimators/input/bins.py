@@ -22,7 +22,7 @@ from sklboost.data.binning import (
     apply_cuts,
 )
 from sklboost.data.cuts import exact_weights, find_cuts, survey
-from sklboost.data.frames.adapter import FrameAdapter, as_objects, check_names
+from sklboost.data.frames.adapter import FrameAdapter, as_objects
 from sklboost.data.raw_values import Allocate, Values
 from sklboost.data.sparse_table import SparseTable
 from sklboost.docstrings import described_like
@@ -433,7 +433,8 @@ def bin_parquet(
     with new_folder as folder, reader.as_files(path, folder and folder.path, named) as paths:
         allocate = None if folder is None else folder.array
         listed = reader.list_files(paths)
-        files = reader.ParquetFiles(listed, _feature_names(listed[0], columns, targets + weights))
+        features = reader.feature_names(listed[0], columns, targets + weights)
+        files = reader.ParquetFiles(listed, features)
         check_array(shape_of(files), estimator=settings.caller, **SHAPE_CHECKS)
         is_one = isinstance(target, str)
         target_files = reader.ParquetFiles(listed, targets)
@@ -452,21 +453,6 @@ def bin_parquet(
             return (B, y, weight) if weights else (B, y)
         finish_bins(folder, B.binning, ("targets", "weights") if weights else ("targets",))
     return open_bins(bins_path)
-
-
-def _feature_names(path: Path, columns: Sequence[str] | None, others: list[str]) -> list[str]:
-    """Return the columns of a file that are features; ValueError for targets and weights."""
-    from sklboost.data.parquet_files import column_names
-
-    if columns is None:
-        columns = [name for name in column_names(path) if name not in others]
-    elif known := [name for name in columns if name in others]:
-        raise ValueError(
-            f"columns has {known}, which {'is' if len(known) == 1 else 'are'} target or weight: "
-            "leave them out of the features"
-        )
-    check_names(columns)
-    return list(columns)
 
 
 def _read_weight(files: "ParquetFiles", allocate: Allocate | None) -> np.ndarray:
