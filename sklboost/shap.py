@@ -17,7 +17,7 @@ except ImportError as error:
 
 from sklboost.docstrings import described_like
 from sklboost.estimators.base import BaseBooster
-from sklboost.estimators.predict.explanations import ExplainedRows, explained_rows
+from sklboost.estimators.predict.explanations import ExplainedRows, as_table, explained_rows
 
 __all__ = ["TreeExplainer"]
 
@@ -180,8 +180,7 @@ class TreeExplainer(shap.TreeExplainer):
         if y is not None:
             raise ValueError("y is given, but raw scores are explained, no losses: leave y out")
         is_one = getattr(X, "ndim", 2) == 1
-        if is_one:
-            X = X.to_frame().T.infer_objects() if hasattr(X, "to_frame") else X[np.newaxis]
+        X = as_table(X) if is_one else X
         rounds = None if tree_limit is None or tree_limit < 0 else (0, tree_limit)
         return self._rows._replace(X=self._rows.fitted.read(X)), rounds, is_one
 

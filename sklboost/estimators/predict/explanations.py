@@ -69,17 +69,16 @@ class ExplainedRows(NamedTuple):
 
     def values(self, rounds: Rounds) -> np.ndarray:
         """SHAP values: shape (n_samples, n_features), or (..., n_outputs) if several."""
-        values = single_values(self.fitted, self.X, self.fitted.trees(rounds), self.background)
-        return values if self.fitted.model.n_outputs > 1 else values[:, :, 0]
+        return self._added(rounds, n_axes=1)
 
     def interactions(self, rounds: Rounds) -> np.ndarray:
         """SHAP interaction values: one more axis of features."""
+        return self._added(rounds, n_axes=2)
+
+    def _added(self, rounds: Rounds, n_axes: int) -> np.ndarray:
         fitted, X, background = self
-        model, trees = fitted.model, fitted.trees(rounds)
-        values = np.zeros((len(X), model.n_features, model.n_features, model.n_outputs))
-        out = values.transpose(0, 3, 1, 2)
-        add_contributions(model, X, trees, background, fitted.n_jobs, out)
-        return values if model.n_outputs > 1 else values[:, :, :, 0]
+        values = contributions(fitted, X, fitted.trees(rounds), background, n_axes)
+        return values if fitted.model.n_outputs > 1 else values[..., 0]
 
     def with_bias(self, base_margin: Any, rounds: Rounds, pairs: bool) -> np.ndarray:
         """SHAP values, or values of pairs, in XGBoost's shape: the bias is one more feature.
@@ -143,13 +142,17 @@ class ExplainedRows(NamedTuple):
         )
 
 
-def single_values(
-    fitted: FittedModel, X: Features, trees: tuple[int, int], background: Features | None = None
+def contributions(
+    fitted: FittedModel,
+    X: Features,
+    trees: tuple[int, int],
+    background: Features | None = None,
+    n_axes: int = 1,
 ) -> np.ndarray:
-    """SHAP values, shape (n_samples, n_features, n_outputs)."""
+    """SHAP values, shape (n_samples, n_features, n_outputs); of pairs: two axes of features."""
     model = fitted.model
-    values = np.zeros((len(X), model.n_features, model.n_outputs))
-    add_contributions(model, X, trees, background, fitted.n_jobs, values.transpose(0, 2, 1))
+    values = np.zeros((len(X), *(model.n_features,) * n_axes, model.n_outputs))
+    add_contributions(model, X, trees, background, fitted.n_jobs, np.moveaxis(values, -1, 1))
     return values
 
 
@@ -276,11 +279,11 @@ def derive_row(
         conclusion=conclusion(fitted, raw_score),
     )
 
-    def contributions() -> np.ndarray:
-        return single_values(fitted, X, fitted.trees(iteration_range))[0]
+    def added() -> np.ndarray:
+        return contributions(fitted, X, fitted.trees(iteration_range))[0]
 
     has_some = model.linear is None and fitted.has_covers  # else there are no SHAP values
-    return derive_prediction(model, row, fitted.names, contributions if has_some else None, full)
+    return derive_prediction(model, row, fitted.names, added if has_some else None, full)
 
 
 def as_table(x: Any) -> Any:

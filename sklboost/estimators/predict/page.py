@@ -10,7 +10,7 @@ from sklboost.data.features import Features
 from sklboost.estimators.input.rows import row_values
 from sklboost.estimators.parameters.boosters import Parameters
 from sklboost.estimators.parameters.rules import is_integer, value_of
-from sklboost.estimators.predict.explanations import conclusion, feature_values, single_values
+from sklboost.estimators.predict.explanations import conclusion, contributions, feature_values
 from sklboost.estimators.predict.fitted_model import FittedModel, leaves
 from sklboost.inspection.derivation import number
 from sklboost.inspection.page import (
@@ -107,7 +107,7 @@ def row_contents(fitted: FittedModel, X: Features, y: Any, chosen: np.ndarray) -
     raw_score = fitted.raw_scores(known)
     start, added = raw_score.T, None
     if model.linear is None:
-        added = single_values(fitted, known, (0, model.n_trees)).transpose(0, 2, 1)
+        added = contributions(fitted, known, (0, model.n_trees)).transpose(0, 2, 1)
         start = start - added.sum(axis=2)
     link = _link(fitted, raw_score)
     return {
