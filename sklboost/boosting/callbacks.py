@@ -89,12 +89,6 @@ class TrainingCallback:
     def before_iteration(self, training: TrainingState, epoch: int, evals_log: EvalsLog) -> bool:
         """Called before a round.
 
-        Parameters
-        ----------
-        evals_log : dict
-            Values of the metrics so far, ``{"validation_0": {"logloss": [0.61, 0.55]}}``. Empty
-            without validation data.
-
         Returns
         -------
         bool
@@ -104,12 +98,6 @@ class TrainingCallback:
 
     def after_iteration(self, training: TrainingState, epoch: int, evals_log: EvalsLog) -> bool:
         """Called after a round.
-
-        Parameters
-        ----------
-        evals_log : dict
-            Values of the metrics up to this round, ``{"validation_0": {"logloss": [0.61, 0.55]}}``.
-            Empty without validation data.
 
         Returns
         -------
@@ -127,6 +115,8 @@ describe_methods(
     {
         "training": "training : TrainingState\n    The training.",
         "epoch": "epoch : int\n    Number of the round, from 0; rounds of a continued model count.",
+        "evals_log": "evals_log : dict\n    Values of the metrics up to here, "
+        '``{"validation_0": {"logloss": [0.61, 0.55]}}``.\n    Empty without validation data.',
     },
 )
 

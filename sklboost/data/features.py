@@ -99,14 +99,12 @@ _BLOCK_ROWS = 256
 
 @np.errstate(all="ignore")
 def training_bins(
-    team: ThreadTeam, X: Features | RemoteFeatures, weight: np.ndarray, max_bin: int
+    team: ThreadTeam, X: Features, weight: np.ndarray, max_bin: int
 ) -> tuple[TrainingBins, BinCuts]:
     """Return the bins of the training rows in both layouts, and how values become bins.
 
     In a task of joblib, bins of not very many values are made once.
     """
-    if isinstance(X, RemoteFeatures):
-        raise TypeError("X is a Dask collection, which this does not take yet: pass X.compute()")
     if isinstance(X, SparseTable):
         return bin_sparse(team, X, weight, max_bin)
     if not isinstance(X, BinnedMatrix):

@@ -101,7 +101,7 @@ class XGBSurvivalLite(SurvivalParameters, BaseBooster):
     @property
     def unique_times_(self) -> np.ndarray:
         """Times of events, and the last one: where predicted functions have values."""
-        return self._times_of(self._fitted).times
+        return self._fitted.targets.times  # type: ignore[attr-defined]
 
     @by_partitions
     def predict_time(self, X: Any, *, base_margin: Any = None) -> np.ndarray:
@@ -163,7 +163,8 @@ class XGBSurvivalLite(SurvivalParameters, BaseBooster):
                 f"q={q!r:.100}: it must be a number between 0 and 1, or a list of such numbers"
             )
         fitted, raw_score = self._scored(X, base_margin)
-        targets, columns = self._times_of(fitted), np.atleast_1d(levels).astype(np.float64)
+        targets: Any = fitted.targets
+        columns = np.atleast_1d(levels).astype(np.float64)
         codes = targets.codes_of(strata, raw_score.shape[1])
         if isinstance(fitted.loss, AcceleratedFailureTime):
             times = fitted.loss.quantiles(columns, raw_score)
@@ -264,15 +265,10 @@ class XGBSurvivalLite(SurvivalParameters, BaseBooster):
         tags.target_tags.positive_only = True
         return tags
 
-    @staticmethod
-    def _times_of(fitted: FittedModel) -> SurvivalTargets:
-        assert isinstance(fitted.targets, SurvivalTargets)
-        return fitted.targets
-
     def _hazards(self, X: Any, strata: Any, base_margin: Any) -> tuple[np.ndarray, np.ndarray]:
         """Return times and the cumulative hazards of rows, shape (n_samples, n_times)."""
         fitted, raw_score = self._scored(X, base_margin)
-        targets = self._times_of(fitted)
+        targets: Any = fitted.targets
         codes = targets.codes_of(strata, raw_score.shape[1])
         return targets.times, targets.cumulative_hazards(fitted.loss, raw_score[0], codes)
 

@@ -545,11 +545,6 @@ class Comparison:
         self.chosen: dict[str, Choice] = {}  # the best values of the parameters of the stages
         self.outcome: Outcome | None = None  # of these; None: there was no trial
 
-    @property
-    def settings(self) -> dict[str, Any]:
-        """The values that were chosen."""
-        return values_of(self.chosen)
-
     def compare(self, trials: Trials, stages: Sequence[Stage]) -> None:
         """Go through the stages, each of which keeps its best value."""
         first = {stage.parameter: stage.values[0] for stage in stages}
@@ -561,7 +556,7 @@ class Comparison:
         for name, value in first.items():
             self.chosen[name] = Choice(value, "there was no time to compare it with others")
         for stage in stages:
-            name, before = stage.parameter, self.settings
+            name, before = stage.parameter, values_of(self.chosen)
             is_shallow = before.get("max_depth", stage.depth) < stage.depth
             deeper = {"max_depth": stage.depth} if is_shallow else {}
             outcomes: dict[Any, Outcome] = {}
@@ -606,7 +601,7 @@ class Comparison:
 
     def count_rounds(self, trials: Trials) -> None:
         """Find the best number of rounds of the chosen values once more, on all rows."""
-        known, found = self.outcome, trials.judge(self.settings)
+        known, found = self.outcome, trials.judge(values_of(self.chosen))
         assert known is not None
         assert found is not None
         if found.is_cut and found.n_rounds < known.n_rounds:
