@@ -275,8 +275,8 @@ def read_header(header: DocumentSection) -> Header:
     )
     if sigmoid == 0.0:
         header["objective"].fail("sigmoid 0: it must be a positive number")
-    n_outputs = integer_of(header["num_tree_per_iteration"], 1)
-    n_classes = integer_of(header["num_class"], 1)
+    n_outputs = header["num_tree_per_iteration"].written_integer(1, _MOST)
+    n_classes = header["num_class"].written_integer(1, _MOST)
     if n_outputs != n_classes or (n_outputs > 1) != (objective.task == "multiclass"):
         header.fail(
             f"objective {words[0]!r} with {n_classes} class(es) and {n_outputs} tree(s) a round: "
@@ -288,7 +288,7 @@ def read_header(header: DocumentSection) -> Header:
             "train it with 'binary'"
         )
     names, infos = (header[key].text().split(" ") for key in ("feature_names", "feature_infos"))
-    n_features = integer_of(header["max_feature_idx"], 0) + 1
+    n_features = header["max_feature_idx"].written_integer(0, _MOST) + 1
     for key, listed in (("feature_names", names), ("feature_infos", infos)):
         if len(listed) != n_features:
             header[key].fail(f"has {len(listed)} features, and max_feature_idx says {n_features}")
@@ -309,32 +309,21 @@ def read_parameters(parameters: DocumentSection, objective: Objective) -> dict[s
         if theirs in parameters.value
     }
     for theirs, ours in _INTEGER_PARAMETERS.items():
-        found[ours] = max(0, integer_of(parameters[theirs], -_MOST))
+        found[ours] = max(0, parameters[theirs].written_integer(-_MOST, _MOST))
     found["max_delta_step"] = max(0.0, float_of(parameters["max_delta_step"], -np.inf))
-    found["extra_trees"] = integer_of(parameters["extra_trees"], 0) == 1
+    found["extra_trees"] = parameters["extra_trees"].written_integer(0, _MOST) == 1
     if parameters["boosting"].text() == "dart":
         found["booster"] = "dart"
         found |= {ours: float_of(parameters[theirs]) for theirs, ours in _OF_DART.items()}
-    if integer_of(parameters["bagging_freq"], 0) > 0:
+    if parameters["bagging_freq"].written_integer(0, _MOST) > 0:
         found["subsample"] = float_of(parameters["bagging_fraction"])
     signs = parameters["monotone_constraints"]
     if signs.text():
         words = signs.text().split(",")
         found["monotone_constraints"] = [
-            integer_of(DocumentSection(w, signs.place), -1) for w in words
+            DocumentSection(w, signs.place).written_integer(-1, _MOST) for w in words
         ]
     return {**found, "grow_policy": "lossguide", "pruning": "pre"}
-
-
-def integer_of(section: DocumentSection, low: int) -> int:
-    """Return the integer that a text is."""
-    try:
-        number = int(section.text())
-    except ValueError:
-        number = low - 1
-    if not low <= number <= _MOST:
-        section.fail(f"must be an integer from {low} to {_MOST}, and is {section.value[:40]!r}")
-    return number
 
 
 def float_of(section: DocumentSection, low: float = 0.0) -> float:

@@ -1,6 +1,7 @@
 """Checked access to documents, since a file may hold anything."""
 
 import math
+import re
 from collections.abc import Collection, Iterator
 from typing import Any, NoReturn
 
@@ -23,6 +24,7 @@ class NotExpressibleError(ValueError):
 
 # JSON has no other way to write them (RFC 8259); these are the words of Protocol Buffers' JSON.
 NOT_FINITE = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
+_INTEGER = re.compile(r"-?\d{1,20}", re.ASCII)
 _MOST_SHOWN = 40  # characters of a wrong value or of a key in an error
 # Of leaf values and of what raw scores begin with: the sum of millions of them is finite.
 LARGEST_SCORE = 1e298
@@ -123,6 +125,13 @@ class DocumentSection:
         if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
             self._refuse(f"an integer from {low} to {high}")
         return value
+
+    def written_integer(self, low: int, high: int) -> int:
+        """An integer from `low` to `high` that is written as text."""
+        text = self.text()
+        if not _INTEGER.fullmatch(text) or not low <= int(text) <= high:
+            self._refuse(f"an integer from {low} to {high}")
+        return int(text)
 
     def finite_number(self) -> float:
         """A finite float."""

@@ -109,7 +109,6 @@ class XGBoostTree(NamedTuple):
         )
 
 
-_MOST_DIGITS = 20
 _MOST_FEATURES = 2**20  # a file says their number, and may have room for no more than that
 _WEIGHTS = (0.0, LARGEST_SCORE)  # of the rounds of dart
 _OLDEST = (1, 7)
@@ -209,13 +208,7 @@ def read_model(
 
 def _count(section: DocumentSection | None, least: int = 0, most: int = _MOST) -> int:
     """Return a number that is written as text; 0 where there is none."""
-    if section is None:
-        return 0
-    text = section.text()
-    count = int(text) if text.isdecimal() and len(text) <= _MOST_DIGITS else -1
-    if not least <= count <= most:
-        section.fail(f"must be an integer from {least} to {most}, and is {text[:40]!r}")
-    return count
+    return 0 if section is None else section.written_integer(least, most)
 
 
 def _floats(section: DocumentSection) -> list[float]:
