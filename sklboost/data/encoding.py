@@ -11,7 +11,7 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, timedelta, timezone, tzinfo
+from datetime import UTC, datetime, timedelta, tzinfo
 from numbers import Number
 from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
@@ -514,11 +514,9 @@ def instant_text(instant: np.datetime64, timezone: str) -> str:
 
 def zone_of(name: str) -> tzinfo:
     """Return a time zone by its name, or by how far it is from UTC, such as "UTC+02:00"."""
-    offset = re.search(r"([+-])(\d\d):(\d\d)$", name)
+    offset = re.search(r"[+-]\d\d:\d\d$", name)
     if offset is not None:
-        sign, hours, minutes = offset.groups()
-        distance = timedelta(hours=int(hours), minutes=int(minutes))
-        return timezone(distance if sign == "+" else -distance)
+        return datetime.strptime(offset[0], "%z").tzinfo or UTC
     try:
         return ZoneInfo(name)
     except (KeyError, ValueError, OSError):  # of another library, or not known here
