@@ -47,6 +47,7 @@ from sklboost.files.values import (
     read_dtype,
     read_encoding,
     read_value,
+    read_vector,
     value_document,
 )
 from sklboost.objectives.custom import (
@@ -430,8 +431,8 @@ def read_targets(section: DocumentSection, n_outputs: int) -> Targets:
 
 
 def _read_classes(section: DocumentSection) -> ClassTargets:
-    classes = read_value(section["classes"])
-    if not isinstance(classes, np.ndarray) or classes.ndim != 1 or len(classes) == 0:
+    classes = read_vector(section["classes"])
+    if len(classes) == 0:
         section["classes"].fail("must be an array of one dimension that is not empty")
     check_keys(section["classes"], classes.tolist())
     try:
@@ -446,9 +447,7 @@ def _read_classes(section: DocumentSection) -> ClassTargets:
 
 def _read_survival_targets(section: DocumentSection) -> SurvivalTargets:
     """Return what the survival times of a section mean."""
-    strata = read_value(section["strata"])
-    if not isinstance(strata, np.ndarray) or strata.ndim != 1:
-        section["strata"].fail("must be an array of one dimension")
+    strata = read_vector(section["strata"])
     check_keys(section["strata"], strata.tolist())
     if len(set(strata.tolist())) < len(strata):
         section["strata"].fail("a stratum occurs twice")
