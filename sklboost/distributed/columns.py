@@ -5,7 +5,7 @@ array. Nothing is computed before values, or a reduction of them, are asked for.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from operator import getitem
 from typing import Any, NamedTuple
 
@@ -13,7 +13,7 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
-from sklboost.distributed.partitions import Partitions, computed, divide_twice
+from sklboost.distributed.partitions import Partitions, computed, current_client, divide_twice
 from sklboost.engine.structs import RemoteColumn
 
 # Functions whose reduction is that of the reductions of all parts.
@@ -112,9 +112,16 @@ class ClusterColumn(NDArrayOperatorsMixin, RemoteColumn):
         like = function(*(getattr(each, "_like", each) for each in inputs), **settings)
         return ClusterColumn(stored, Step(function, tuple(steps), settings), like)
 
-    def apply(self, function: Callable[..., Any], **settings: Any) -> "ClusterColumn":
-        """Return what a function makes of the values, an array of as many rows."""
-        return self._made_by(function, self, **settings)
+    def apply(self, function: Callable[..., Any], *others: Any, **settings: Any) -> "ClusterColumn":
+        """Return what a function makes of the values, and others, an array of as many rows."""
+        return self._made_by(function, self, *others, **settings)
+
+    def look_up(self, tables: Sequence[np.ndarray]) -> "ClusterColumn":
+        """Return the entries at these places in a table; each partition with rows has its own."""
+        whole, left = self.partitions(), iter(tables)
+        own = (next(left) if n > 0 else tables[0][:0] for n in np.diff(self.starts))
+        of_parts = whole.like([whole.common("table", table) for table in own])
+        return stored_column(whole.like(of_parts.settled(np.take, whole.futures)), tables[0][:0])
 
     def astype(self, dtype: Any) -> "ClusterColumn":
         """Return the values in another type."""
@@ -123,6 +130,18 @@ class ClusterColumn(NDArrayOperatorsMixin, RemoteColumn):
     def persist(self) -> "ClusterColumn":
         """Have the workers compute the column and keep it; return it."""
         return stored_column(self.partitions(), self._like)
+
+    def along(self, X: Partitions) -> "ClusterColumn":
+        """Return the column with the partitions of X, unless it has another number of rows."""
+        its, starts = self.partitions(), self.starts
+        if its.n_rows != X.n_rows or np.array_equal(starts, X.starts):
+            return self
+        pieces: list[list[Any]] = [[(its.futures[0], slice(0))] for _ in X.futures]
+        for ours, number, start, stop in divide_twice(X.starts, starts):
+            rows = slice(start - int(starts[number]), stop - int(starts[number]))
+            pieces[ours].append((its.futures[number], rows))
+        arrays = [X.client.submit(join_pieces, *of_one) for of_one in pieces]
+        return stored_column(its.like(arrays, np.diff(X.starts)), self._like)
 
     def flatnonzero(self) -> "ClusterColumn":
         """Return the numbers of the rows whose value is not 0, int64, increasing."""
@@ -148,35 +167,34 @@ class ClusterColumn(NDArrayOperatorsMixin, RemoteColumn):
 
 
 def open_column(
-    collection: Any, name: str, X: Partitions, read: Callable[[Any], np.ndarray]
+    collection: Any, name: str, X: Partitions | None, read: Callable[[Any], np.ndarray]
 ) -> ClusterColumn | None:
     """Let the workers compute and read a collection of one or two dimensions that belongs to X.
 
     ``read(partition)`` returns an array; `name` is the argument's, for errors. The column has the
-    partitions of X, unless it has another number of rows. None if partitions have values of
-    different kinds, such as text and numbers: what these are together, one place has to say.
+    partitions of X, unless it has another number of rows or X is None. A column is one already.
+    None if partitions have values of different kinds, such as text and numbers: what these are
+    together, one place has to say.
     """
-    given = Partitions(X.client, computed(X.client, collection, name), name=name)
+    if isinstance(collection, ClusterColumn):
+        return collection if X is None else collection.along(X)
+    client = current_client() if X is None else X.client
+    given = Partitions(client, computed(client, collection, name), name=name)
     names = [*getattr(collection, "columns", ())]
     arrays = given.settled(read_part, read=read, names=names)
-    lengths, dtypes, shapes = zip(*given.like(arrays, ()).results(look_at_array), strict=True)
-    found, starts = given.like(arrays, lengths), X.starts
-    known = {dtype for dtype, n_rows in zip(dtypes, lengths, strict=True) if n_rows > 0}
-    kinds = {dtype.kind for dtype in known}
-    if len(kinds) > 1 and not kinds <= set("iuf"):
-        return None
-    dtype = np.result_type(*known or dtypes)
-    if {*dtypes} != {dtype}:
-        arrays = found.settled(np.asarray, dtype=dtype)
-    if found.n_rows != X.n_rows:
-        starts = found.starts
-    elif not np.array_equal(found.starts, starts):
-        pieces: list[list[Any]] = [[(arrays[0], slice(0))] for _ in X.futures]
-        for ours, its, start, stop in divide_twice(X.starts, found.starts):
-            first = int(found.starts[its])
-            pieces[ours].append((arrays[its], slice(start - first, stop - first)))
-        arrays = [X.client.submit(join_pieces, *of_one) for of_one in pieces]
-    return stored_column(given.like(arrays, np.diff(starts)), np.empty((0, *shapes[0]), dtype))
+    lengths, likes = zip(*given.like(arrays, ()).results(look_at_array), strict=True)
+    known = [like for like, n_rows in zip(likes, lengths, strict=True) if n_rows > 0] or likes
+    # of each field, if there are any
+    for types in zip(*(like.dtype.descr for like in known), strict=True):
+        kinds = {text[1] for _, text in types}
+        if len(kinds) > 1 and not kinds <= set("iuf"):
+            return None
+    like = known[0].astype(np.result_type(*known))
+    found = given.like(arrays, lengths)
+    if any((each.dtype, each.shape) != (like.dtype, like.shape) for each in likes):
+        found = found.like(found.settled(as_array_like, like=like))
+    column = stored_column(found, like)
+    return column if X is None else column.along(X)
 
 
 def stored_column(arrays: Partitions, like: np.ndarray) -> ClusterColumn:
@@ -203,6 +221,11 @@ def read_part(partition: Any, *, read: Callable[[Any], Any], names: list[Any]) -
     return read(partition) if len(partition) > 0 else np.empty(partition.shape)
 
 
+def as_array_like(values: np.ndarray, like: np.ndarray) -> np.ndarray:
+    """Return values in the type of an array of no rows; that itself, if there are none."""
+    return values.astype(like.dtype) if len(values) > 0 else like
+
+
 def nonzero_rows(values: np.ndarray, first: int) -> np.ndarray:
     """Return the numbers of the rows whose value is not 0; the first row has the number `first`."""
     return first + np.flatnonzero(values)
@@ -213,9 +236,9 @@ def values_at(values: np.ndarray, rows: np.ndarray, first: int) -> np.ndarray:
     return np.take(values, rows - first, axis=0)
 
 
-def look_at_array(values: np.ndarray) -> tuple[int, np.dtype, tuple[int, ...]]:
-    """Return the number of rows of an array, its type, and the shape of a row."""
-    return len(values), values.dtype, values.shape[1:]
+def look_at_array(values: np.ndarray) -> tuple[int, np.ndarray]:
+    """Return the number of rows of an array, and it without them."""
+    return len(values), values[:0]
 
 
 @np.errstate(all="ignore")

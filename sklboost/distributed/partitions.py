@@ -153,7 +153,7 @@ class Partitions:
 
     def join(self, partition: Any, n_rows: int) -> "Partitions":
         """Return these partitions and behind them another one, which is not on the cluster yet."""
-        future = self._common("partition", partition)
+        future = self.common("partition", partition)
         return Partitions(self.client, [*self.futures, future], [*np.diff(self.starts), n_rows])
 
     def __repr__(self) -> str:
@@ -180,7 +180,7 @@ class Partitions:
         It raises the first error of a task, as it is, with a note that names the partition, and
         RuntimeError if partitions are lost and Dask cannot compute them again.
         """
-        common = self._common(function.__name__, (function, shared))
+        common = self.common(function.__name__, (function, shared))
         every = [common] * len(self.futures)
 
         def settle() -> "list[Future[Any]]":
@@ -202,7 +202,7 @@ class Partitions:
             f"read {self.name} from files, or keep the workers alive"
         )
 
-    def _common(self, name: str, thing: Any) -> "Future[Any]":
+    def common(self, name: str, thing: Any) -> "Future[Any]":
         """Let a worker have what many tasks read; it is made again if the worker is lost.
 
         Not as keyword arguments of ``client.map``: of those that are large the names become keys of

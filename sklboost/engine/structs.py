@@ -7,7 +7,7 @@ Groups of arrays are NamedTuples; the state of single items is NumPy records, ma
 import ctypes
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, get_type_hints
 
 import numpy as np
@@ -52,8 +52,12 @@ class RemoteColumn(ABC):
         """
 
     @abstractmethod
-    def apply(self, function: Callable[..., Any], **settings: Any) -> "RemoteColumn":
-        """Return what a function makes of the values, an array of as many."""
+    def apply(self, function: Callable[..., Any], *others: Any, **settings: Any) -> "RemoteColumn":
+        """Return what a function makes of the values, and those of others, for as many rows."""
+
+    @abstractmethod
+    def look_up(self, tables: Sequence[np.ndarray]) -> "RemoteColumn":
+        """Return the entries at these places in a table; each part that has rows has its own."""
 
     @abstractmethod
     def __getitem__(self, rows: Any) -> Any:

@@ -4,6 +4,7 @@ from typing import Any, ClassVar, NoReturn, Self
 
 import numpy as np
 
+from sklboost.data.frames import dask_kind
 from sklboost.estimators.base import BaseBooster
 from sklboost.estimators.input.queries import (
     QueryNames,
@@ -101,8 +102,9 @@ class XGBRankerLite(RankerParameters, BaseBooster):
         arguments = FitArguments.of(locals())._asdict()
         own = dict(qid_val=qid_val, group_val=group_val, eval_qid=eval_qid, eval_group=eval_group)
         X, qid = split_queries(X, qid, group, QueryNames())
-        given = read_given(y, qid, group, sample_weight, caller=type(self).__name__)
-        arguments = read_sets({**arguments, **own})
+        stays, caller = bool(dask_kind(X)), type(self).__name__
+        given = read_given(y, qid, group, sample_weight, caller=caller, stays=stays)
+        arguments = read_sets({**arguments, **own}, stays=stays)
         # early stopping holds out whole queries
         arguments |= dict(sample_weight=given.weight, groups=given.labels)
         return super().fit(X, given.y, **arguments)

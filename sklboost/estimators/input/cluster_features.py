@@ -28,6 +28,7 @@ from sklboost.distributed.partitions import (
     distinct_rows,
     open_collection,
 )
+from sklboost.engine.structs import RemoteColumn
 from sklboost.estimators.input.feature_names import (
     Encodings,
     FittedFeatures,
@@ -47,9 +48,11 @@ from sklboost.estimators.input.features import (
     shape_of,
     unless_plain,
 )
-from sklboost.estimators.input.rows import read_margins, read_weights
+from sklboost.estimators.input.rows import one_each, read_margins, read_weights
+from sklboost.estimators.input.targets import RegressionTargets
 
 if TYPE_CHECKING:
+    from sklboost.estimators.input.queries import QueryNames
     from sklboost.estimators.input.targets import Targets
 
 
@@ -104,32 +107,68 @@ def cluster_columns(
     y: Any,
     sample_weight: Any,
     base_margin: Any,
+    groups: Any,
     kind: "type[Targets]",
     caller: str = "",
     of: str = "",  # X, in the names of arguments of validation rows
-) -> tuple[Any, Any, Any]:
+) -> tuple[Any, Any, Any, Any]:
     """Read targets and weights where they are, if both are there, and the kind of targets can be.
 
-    And raw scores, if they are there, too. Else these are returned as they are.
+    And raw scores and groups, if they are there, too. Else these are returned as they are.
     """
     is_weight_there = sample_weight is None or _is_there(sample_weight, 1)
     if not (kind.stays and _is_there(y, 2) and is_weight_there):
-        return y, sample_weight, base_margin
-    column = open_column(y, f"y{of}", X, partial(kind.read, name=f"y{of}", caller=caller))
+        return y, sample_weight, base_margin, groups
+    column = kind.read_parts(partial(open_column, y, f"y{of}", X), f"y{of}", caller)
     if column is None:
-        return y, sample_weight, base_margin
+        return y, sample_weight, base_margin, groups
     if sample_weight is not None:
         name = f"sample_weight{of}"
         sample_weight = open_column(sample_weight, name, X, partial(read_weights, name=name))
     if _is_there(base_margin, 2):
         name = f"base_margin{of}"
         base_margin = open_column(base_margin, name, X, partial(read_margins, name=name))
-    return column, sample_weight, base_margin
+    if _is_there(groups, 1):
+        labels = open_column(groups, "groups", X, partial(one_each, name="groups", what="group"))
+        groups = groups if labels is None else labels
+    return column, sample_weight, base_margin, groups
+
+
+def cluster_queries(
+    y: Any, qid: Any, sample_weight: Any, names: "QueryNames", caller: str
+) -> tuple[Any, Any, Any]:
+    """Read relevances, labels of queries and weights where they are, if all of them are there.
+
+    `qid` may be None, and weights a number, or in memory, for the queries. Else they are returned
+    as they are.
+    """
+    given = y, qid, sample_weight
+    is_weight_there, is_here = _is_there(sample_weight, 1), np.ndim(sample_weight) == 0
+    if not (_is_there(y, 1) and (qid is None or _is_there(qid, 1))):
+        return given
+    read = partial(RegressionTargets.read, name=names.y, caller=caller)
+    relevances = open_column(y, names.y, None, read)
+    if relevances is None or len(relevances) == 0:
+        return given
+    if not is_weight_there and not is_here and len(sample_weight) == len(relevances):
+        return given
+    if qid is not None:
+        read = partial(one_each, name=names.qid, what="query")
+        qid = open_column(qid, names.qid, relevances.partitions(), read)
+        if qid is None:
+            return given
+    if is_weight_there:
+        read = partial(read_weights, name=names.weight)
+        name = names.weight
+        sample_weight = open_column(sample_weight, name, relevances.partitions(), read)
+    return relevances, qid, sample_weight
 
 
 def _is_there(given: Any, most: int) -> bool:
     """Whether it is a collection of at most so many dimensions, and not of a single column."""
-    is_collection = dask_kind(given) in ("Series", "Array", "DataFrame")
+    is_collection = isinstance(given, RemoteColumn) or (
+        dask_kind(given) in ("Series", "Array", "DataFrame")
+    )
     return is_collection and (given.ndim == 1 or (given.ndim <= most and given.shape[1] > 1))
 
 

@@ -13,20 +13,21 @@ import numpy as np
 from sklearn.utils import check_array, column_or_1d
 
 from sklboost.data.features import Features
-from sklboost.data.frames import refuse_lazy
+from sklboost.data.frames import dask_kind, refuse_lazy
+from sklboost.engine.structs import RemoteColumn
 from sklboost.estimators.input.feature_names import FittedFeatures, column_names
 from sklboost.estimators.input.features import features
 from sklboost.estimators.input.rows import one_each, one_for_each_set, row_values
-from sklboost.estimators.input.targets import RegressionTargets, Targets
+from sklboost.estimators.input.targets import RegressionTargets, Targets, apply
 from sklboost.estimators.parameters.boosters import Parameters
 
 
 class GivenQueries(NamedTuple):
-    """Rows of a ranker as `fit` passes them on, and `score` reads them."""
+    """Rows of a ranker as `fit` passes them on, and `score` reads them; RemoteColumns, perhaps."""
 
-    y: np.ndarray  # float64, shape (n_samples, 2): relevances, and numbers of queries
-    weight: np.ndarray | None  # float64, shape (n_samples,), or None
-    labels: np.ndarray  # shape (n_samples,): what the user calls each row's query
+    y: Any  # float64, shape (n_samples, 2): relevances, and numbers of queries
+    weight: Any  # float64, shape (n_samples,), or None
+    labels: Any  # shape (n_samples,): what the user calls each row's query
 
 
 # A column of this name in a frame of documents is their queries, and no feature, as in XGBoost.
@@ -97,23 +98,39 @@ def read_given(
     sample_weight: Any,
     names: QueryNames | None = None,  # of validation rows; None: those of the training
     caller: str = "",  # the estimator's class in a fit
+    *,
+    stays: bool = False,
 ) -> GivenQueries:
-    """Check relevances, queries and their weights, given by either way, as `fit` has them."""
+    """Check relevances, queries and their weights, given by either way, as `fit` has them.
+
+    With `stays` those of Dask collections stay on their cluster, if all of them are there.
+    """
     is_validation, names = names is not None, names or QueryNames()
-    relevances = RegressionTargets.read(y, names.y, caller)
+    if stays:
+        # imports Dask
+        from sklboost.estimators.input.cluster_features import cluster_queries
+
+        y, qid, sample_weight = cluster_queries(y, qid, sample_weight, names, caller)
+    is_read = isinstance(y, RemoteColumn)
+    relevances: Any = y if is_read else RegressionTargets.read(y, names.y, caller)
     if relevances.ndim != 1:
         raise ValueError(
             f"{names.y} has shape {relevances.shape}: it must be 1-D, one relevance for each row"
         )
-    labels = _query_labels(qid, group, len(relevances), names)
-    numbers, first = _number_queries(labels, names.qid)
-    weight = None
+    labels = _query_labels(qid, group, relevances, names)
+    queries = number_queries(labels, names.qid)
+    numbers, weight = np.arange(len(queries.first)), None
     if sample_weight is not None:
-        weight = _spread_weights(sample_weight, numbers, first, names.weight)
+        of_queries, weight = _spread_weights(sample_weight, queries, len(relevances), names.weight)
         # those of weight 0 come last: the others have the numbers that they have without them
-        numbers = np.argsort(np.argsort(weight[first] == 0.0, kind="stable"))[numbers]
-    numbers = ~numbers if is_validation else numbers
-    return GivenQueries(np.column_stack([relevances, numbers]).astype(np.float64), weight, labels)
+        numbers = np.argsort(np.argsort(of_queries == 0.0, kind="stable"))
+    of_rows = queries.spread(~numbers if is_validation else numbers)
+    return GivenQueries(apply(as_targets, relevances, of_rows), weight, labels)
+
+
+def as_targets(relevances: np.ndarray, numbers: np.ndarray) -> np.ndarray:
+    """Return relevances and numbers of queries in two columns."""
+    return np.column_stack([relevances, numbers]).astype(np.float64)
 
 
 # What is at fault where scikit-learn calls `fit` or `score`, which passes qid on only if told to.
@@ -124,7 +141,8 @@ _ROUTING = (
 )
 
 
-def _query_labels(qid: Any, group: Any, n_rows: int, names: QueryNames) -> np.ndarray:
+def _query_labels(qid: Any, group: Any, relevances: Any, names: QueryNames) -> Any:
+    n_rows = len(relevances)
     if (qid is None) == (group is None):
         what = "neither is" if qid is None else "both are"
         hint = _ROUTING if qid is None and names == QueryNames() else ""
@@ -159,12 +177,70 @@ def _query_labels(qid: Any, group: Any, n_rows: int, names: QueryNames) -> np.nd
                 f"{names.group} has {len(sizes)} numbers, and {wrong}: they must be whole, >= 1, "
                 f"and their sum the number of rows, {n_rows}; for one label a row, use {names.qid}"
             )
-        return np.repeat(np.arange(len(sizes)), sizes.astype(np.intp))
+        rows: Any = np.arange(n_rows)
+        if isinstance(relevances, RemoteColumn):
+            rows = relevances.apply(np.isfinite).flatnonzero()  # which all are
+        return apply(query_of_row, rows, ends=sizes.astype(np.intp).cumsum())
     return one_each(qid, names.qid, "query", n_rows)
 
 
-def _number_queries(labels: np.ndarray, name: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return the number of each row's query, in the order in which they first appear, and where."""
+def query_of_row(rows: np.ndarray, ends: np.ndarray) -> np.ndarray:
+    """Return the number of the query of each row, of queries that end before some rows."""
+    return np.searchsorted(ends, rows, side="right")
+
+
+class NumberedQueries(NamedTuple):
+    """The queries of rows, in the order in which they first appear.
+
+    On a cluster the queries of each part of the rows have numbers of their own, and these are
+    listed here, one part after the other.
+    """
+
+    # int64, shape (n_samples,): the number of each row's query, or a column: that in its part
+    of_rows: Any
+    first: (
+        np.ndarray
+    )  # int64, shape (n_queries,): the first row of each query, or place in the list
+    listed: np.ndarray = np.empty(0, np.intp)  # the numbers of the queries in the list
+    ends: np.ndarray = np.empty(0, np.intp)  # of each part in the list, but of the last
+
+    def spread(self, of_queries: np.ndarray) -> Any:
+        """Return a number of each query for each of its rows."""
+        if isinstance(self.of_rows, RemoteColumn):
+            return self.of_rows.look_up(np.split(of_queries[self.listed], self.ends))
+        return of_queries[self.of_rows]
+
+    def of_first_rows(self, values: Any) -> np.ndarray:
+        """Return the value of the first row of each query."""
+        if isinstance(self.of_rows, RemoteColumn):
+            values = np.concatenate(values.each(first_of_queries, self.of_rows))
+        found: np.ndarray = values[self.first]
+        return found
+
+
+def number_queries(labels: Any, name: str) -> NumberedQueries:
+    """Number the queries of rows with these labels."""
+    if not isinstance(labels, RemoteColumn):
+        return NumberedQueries(*_number_labels(labels, name))
+    of_rows = labels.apply(numbers_of_labels, name=name).persist()
+    parts = labels.each(first_of_queries, of_rows)
+    listed, first = _number_labels(np.concatenate(parts), name)
+    return NumberedQueries(of_rows, first, listed, np.cumsum([*map(len, parts)])[:-1])
+
+
+def numbers_of_labels(labels: np.ndarray, name: str) -> np.ndarray:
+    """Return the number of each label, in the order in which they first appear."""
+    return _number_labels(labels, name)[0]
+
+
+def first_of_queries(values: np.ndarray, numbers: np.ndarray) -> np.ndarray:
+    """Return the value of the first row of each query; they are numbered in this order."""
+    first: np.ndarray = values[np.unique(numbers, return_index=True)[1]]
+    return first
+
+
+def _number_labels(labels: np.ndarray, name: str) -> tuple[np.ndarray, np.ndarray]:
+    """Return the number of each label, in the order in which they first appear, and where."""
     if labels.dtype.kind == "O":
         codes: dict[Any, int] = {}
         try:
@@ -177,41 +253,47 @@ def _number_queries(labels: np.ndarray, name: str) -> tuple[np.ndarray, np.ndarr
     return places[numbers.ravel()], np.sort(first)
 
 
-def _spread_weights(given: Any, numbers: np.ndarray, first: np.ndarray, name: str) -> np.ndarray:
-    """Return the weight of each row, given by rows or by queries."""
+def _spread_weights(
+    given: Any, queries: NumberedQueries, n_rows: int, name: str
+) -> tuple[np.ndarray, Any]:
+    """Return the weights of queries, and of each row; they are given by rows or by queries."""
+    n_queries = len(queries.first)
     if isinstance(given, Real):
-        given = np.full(len(first), given)
-    weight = row_values(given, name, "weights")
-    weight = check_array(weight, dtype=np.float64, ensure_2d=False, input_name=name)
-    if weight.shape == (len(first),):
-        spread: np.ndarray = weight[numbers]
-        return spread
-    if weight.shape != numbers.shape:
+        given = np.full(n_queries, given)
+    weight: Any = given
+    if not isinstance(given, RemoteColumn):
+        weight = row_values(given, name, "weights")
+        weight = check_array(weight, dtype=np.float64, ensure_2d=False, input_name=name)
+    if weight.shape == (n_queries,):
+        of_queries = np.asarray(weight)
+        return of_queries, queries.spread(of_queries)
+    if weight.shape != (n_rows,):
         raise ValueError(
             f"{name} has shape {weight.shape}: it must be 1-D, one weight for each of the "
-            f"{len(first)} queries, in the order of their first rows, or for each of the "
-            f"{len(numbers)} rows"
+            f"{n_queries} queries, in the order of their first rows, or for each of the "
+            f"{n_rows} rows"
         )
-    differs = weight != weight[first][numbers]
+    of_queries = queries.of_first_rows(weight)
+    spread = queries.spread(of_queries)
+    differs = weight != spread
     if differs.any():
         row = int(np.argmax(differs))
         raise ValueError(
             f"{name}[{row}]={weight[row]:g}, but the first row of this query has "
-            f"{weight[first][numbers][row]:g}: all rows of a query have the same weight"
+            f"{spread[row]:g}: all rows of a query have the same weight"
         )
-    return weight
+    return of_queries, weight
 
 
 # --- validation rows
 
 
-def read_sets(
-    arguments: dict[str, Any],
-) -> dict[str, Any]:
+def read_sets(arguments: dict[str, Any], *, stays: bool = False) -> dict[str, Any]:
     """Return the arguments of fit for validation rows with the queries in their targets.
 
     `arguments` are those of fit by name, with `qid_val` and `group_val`, or `eval_qid` and
-    `eval_group`, which are not in the result. ValueError for queries without rows, or the reverse.
+    `eval_group`, which are not in the result. With `stays` those of Dask collections stay on their
+    cluster. ValueError for queries without rows, or the reverse.
     """
     given = dict(arguments)
     own = {name: given.pop(name) for name in ("qid_val", "group_val", "eval_qid", "eval_group")}
@@ -219,14 +301,15 @@ def read_sets(
         names = QueryNames("y_val", "qid_val", "group_val", "sample_weight_val", "X_val")
         X, qid = split_queries(given["X_val"], own["qid_val"], own["group_val"], names)
         read = read_given(
-            *(given["y_val"], qid, own["group_val"], given["sample_weight_val"]), names
+            *(given["y_val"], qid, own["group_val"], given["sample_weight_val"], names),
+            stays=stays and bool(dask_kind(X)),
         )
         given |= {"X_val": X, "y_val": read.y, "sample_weight_val": read.weight}
         own |= {"qid_val": None, "group_val": None}
     elif isinstance(given["eval_set"], list | tuple) and all(
         isinstance(pair, list | tuple) and len(pair) == 2 for pair in given["eval_set"]
     ):
-        given |= _read_eval_set(given, own["eval_qid"], own["eval_group"])
+        given |= _read_eval_set(given, own["eval_qid"], own["eval_group"], stays=stays)
         own |= {"eval_qid": None, "eval_group": None}
     for name, value in own.items():
         if value is not None:
@@ -235,7 +318,7 @@ def read_sets(
     return given
 
 
-def _read_eval_set(given: dict[str, Any], qids: Any, groups: Any) -> dict[str, Any]:
+def _read_eval_set(given: dict[str, Any], qids: Any, groups: Any, *, stays: bool) -> dict[str, Any]:
     pairs = given["eval_set"]
     weights = given["sample_weight_eval_set"]
     listed = {"eval_qid": qids, "eval_group": groups, "sample_weight_eval_set": weights}
@@ -245,7 +328,7 @@ def _read_eval_set(given: dict[str, Any], qids: Any, groups: Any) -> dict[str, A
         arguments = ("y of eval_set", *listed, "X of eval_set")
         names = QueryNames(*(f"{name}[{index}]" for name in arguments))
         X, qid = split_queries(X, qid, group, names)
-        read = read_given(y, qid, group, weight, names)
+        read = read_given(y, qid, group, weight, names, stays=stays and bool(dask_kind(X)))
         sets.append((X, read.y))
         own_weights.append(read.weight)
     return {"eval_set": sets, "sample_weight_eval_set": own_weights}
@@ -259,6 +342,7 @@ class RankingTargets(Targets):
     """Relevances of documents, with the numbers of their queries in a second column."""
 
     numeric = True
+    stays = True
     task = "ranking"
     classes = None
     size = 1
@@ -269,10 +353,10 @@ class RankingTargets(Targets):
         _check_queries(y)
         return cls()
 
-    def encode(self, y: np.ndarray, name: str) -> np.ndarray:
+    def encode(self, y: Any, name: str) -> Any:
         """Return relevances and queries as they are."""
         _check_queries(y)
-        return np.require(y, np.float64, ["A", "W"])
+        return y if isinstance(y, RemoteColumn) else np.require(y, np.float64, ["A", "W"])
 
     def decode(self, y: np.ndarray) -> np.ndarray:
         """Return the relevances."""

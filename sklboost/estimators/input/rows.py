@@ -128,14 +128,20 @@ def _as_numbers(values: np.ndarray, name: str, what: str) -> np.ndarray:
     raise ValueError(f"{name} holds {kind}, such as {wrong!r:.100}: {rule}")
 
 
-def one_each(given: Any, name: str, what: str, n_rows: int, *, numeric: bool = False) -> np.ndarray:
-    """Return one value for each row, such as the label of its query."""
-    values = np.asarray(row_values(given, name, what, numeric=numeric))
-    if values.shape != (n_rows,):
+def one_each(
+    given: Any, name: str, what: str, n_rows: int | None = None, *, numeric: bool = False
+) -> Any:
+    """Return one value for each row, such as the label of its query.
+
+    Of a part of the rows nobody knows how many there are; a column of parts is returned.
+    """
+    is_read = isinstance(given, RemoteColumn)
+    values: Any = given if is_read else np.asarray(row_values(given, name, what, numeric=numeric))
+    if values.shape != (len(values) if n_rows is None else n_rows,):
         raise ValueError(
             f"{name} has shape {values.shape}: it must be 1-D, one for each of the {n_rows} rows"
         )
-    missing = is_missing(values, None)
+    missing = None if is_read else is_missing(values, None)
     if missing is not None:
         raise ValueError(f"{name} has no value in {places(missing)}: {_REMEDIES[what]}")
     return values
@@ -377,8 +383,8 @@ class Rows(NamedTuple):
     # its first row, -2 its second. Empty: 0, 1, 2, ... A RemoteColumn, if `weight` is one.
     numbers: Any = np.empty(0, dtype=np.intp)
     # shape (n_samples,) or (0,): labels of what is held out together, or not at all. Empty: each
-    # row by itself.
-    groups: np.ndarray = np.empty(0)
+    # row by itself. It may be a RemoteColumn, too.
+    groups: Any = np.empty(0)
 
     @property
     def targets(self) -> Any:
@@ -462,7 +468,7 @@ class Rows(NamedTuple):
 
     def with_arrays(self) -> "Rows":
         """Return the rows with targets, weights and margins in this process."""
-        names = ("y", "weight", "margin", "numbers")
+        names = ("y", "weight", "margin", "numbers", "groups")
         here = {name: np.asarray(getattr(self, name)) for name in names}
         here["margin"] = np.atleast_2d(here["margin"].T).T
         return self._replace(**here)
@@ -492,7 +498,7 @@ def training_rows(
 
     `before` are the features of the `model` that the fit continues.
     """
-    encodings = None
+    encodings, groups = None, given.groups
     if before is not None:  # the same values become the same numbers
         encodings = before.encodings or (Encoding(),) * before.n_features
     learn_table: Any = fit_table
@@ -509,8 +515,8 @@ def training_rows(
         )
 
         (X, names), learn_table = cluster_source(X, settings), fit_cluster
-        columns = y, sample_weight, base_margin
-        y, sample_weight, base_margin = cluster_columns(
+        columns = y, sample_weight, base_margin, groups
+        y, sample_weight, base_margin, groups = cluster_columns(
             X.partitions, *columns, kind, settings.caller
         )
     else:
@@ -542,9 +548,7 @@ def training_rows(
             settings.caller, X.shape[1], names, encodings_of_fit, None, settings.missing
         )
 
-    groups = np.empty(0)
-    if given.groups is not None:
-        groups = one_each(given.groups, "groups", "group", len(X))
+    groups = np.empty(0) if groups is None else one_each(groups, "groups", "group", len(X))
     margin = base_margins(base_margin, X, "")
     rows = Rows(X, y, weight, margin, groups=groups).take(is_used)
     if rows.y.ndim == 2 and rows.y.dtype.kind == "f":
@@ -569,14 +573,14 @@ def validation_rows(
 
     With `stays` those of a Dask collection stay on its cluster.
     """
-    name, columns = given.argument, (given.y, given.sample_weight, given.base_margin)
-    y, sample_weight, base_margin = columns
+    name, columns = given.argument, (given.y, given.sample_weight, given.base_margin, None)
+    y, sample_weight, base_margin, _ = columns
     if stays and dask_kind(given.X):
         # imports Dask
         from sklboost.estimators.input.cluster_features import cluster_columns, read_cluster
 
         X: Any = read_cluster(given.X, fitted, settings, name)
-        y, sample_weight, base_margin = cluster_columns(
+        y, sample_weight, base_margin, _ = cluster_columns(
             X.partitions, *columns, kind, of=f" of {name}"
         )
     else:

@@ -1,6 +1,8 @@
 """Survival times as users give them, and what a fit learns of them."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -8,12 +10,20 @@ from sklearn.utils import check_array, check_consistent_length
 
 from sklboost.data.frames import adapter_for, dask_kind, is_frame
 from sklboost.estimators.input.rows import one_each, row_values
-from sklboost.estimators.input.targets import RegressionTargets, Targets, listed, places_among
+from sklboost.estimators.input.targets import (
+    RegressionTargets,
+    Targets,
+    apply,
+    distinct_labels,
+    listed,
+    places_among,
+)
 from sklboost.estimators.parameters.boosters import Parameters
 from sklboost.objectives.domains import refuse_first
 from sklboost.objectives.loss import Loss
 from sklboost.objectives.losses.aft import AcceleratedFailureTime
 from sklboost.objectives.losses.cox import Cox, risk_sets
+from sklboost.objectives.start_values import of_parts
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +47,7 @@ class SurvivalTargets(Targets):
 
     task = "survival"
     numeric = True
+    stays = True
     size = 1
     classes = None
 
@@ -46,14 +57,22 @@ class SurvivalTargets(Targets):
         return read_survival(y, name, caller)
 
     @classmethod
+    def read_parts(cls, opened: Callable[[Callable[..., Any]], Any], name: str, caller: str) -> Any:
+        """Return a column of records; only all rows show whether two numbers are bounds."""
+        column = opened(partial(read_survival, name=name, caller=caller, is_part=True))
+        return column if column is None or column.ndim == 1 else _bounds(column, name)
+
+    @classmethod
     def learn(cls, y: np.ndarray, weight: np.ndarray, parameters: Parameters) -> Self:
         """Find strata and times."""
-        strata = np.unique(y["stratum"]) if _has_strata(y) else np.empty(0)
-        return cls(strata, _times(y["lower"], y["upper"]))
+        strata = np.empty(0)
+        if _has_strata(y):
+            strata = distinct_labels(apply(field_of, y, name="stratum"), "y, strata")
+        return cls(strata, _times(apply(bounds_of, y)))
 
     def of_more(self, y: np.ndarray, weight: np.ndarray, parameters: Any) -> Targets:
         """Return the same strata, and the times of all rows."""
-        return replace(self, times=_times(y[:, 0], y[:, 1]))
+        return replace(self, times=_times(y.T[:2]))
 
     def encode(self, y: np.ndarray, name: str) -> np.ndarray:
         """Return the numbers of each row; ValueError for strata that the fit has not had."""
@@ -61,19 +80,7 @@ class SurvivalTargets(Targets):
         if has_strata != (len(self.strata) > 0):
             given, of_fit = ("strata", "none") if has_strata else ("no strata", "some")
             raise ValueError(f"{name} has {given}, and y of the fit {of_fit}: give both, or none")
-        codes = self.codes(y["stratum"], name) if has_strata else np.zeros(len(y))
-        return np.column_stack([y["lower"], y["upper"], y["entry_time"], codes])
-
-    def codes(self, strata: np.ndarray, name: str) -> np.ndarray:
-        """Return the numbers of strata."""
-        codes = places_among(self.strata, strata)
-        unknown = sorted(set(map(repr, listed(strata[codes < 0]))))
-        if unknown:
-            raise ValueError(
-                f"{name} has strata that the fit had no rows of, {', '.join(unknown)}: they have "
-                f"no baseline; the strata are {listed(self.strata)}"
-            )
-        return codes.astype(np.float64)
+        return apply(encoded_records, y, strata=self.strata, name=name)
 
     def decode(self, y: np.ndarray) -> np.ndarray:
         """Return records as scikit-survival has them; of bounds if there are any."""
@@ -139,7 +146,7 @@ class SurvivalTargets(Targets):
         if len(self.strata) == 0:
             raise ValueError("strata are given, but the model was fitted without: leave them out")
         labels = one_each(strata, "strata", "stratum", n_rows)
-        return self.codes(labels, "strata").astype(np.intp)
+        return stratum_codes(labels, self.strata, "strata")
 
     def cumulative_hazards(
         self, loss: Loss, raw_score: np.ndarray, codes: np.ndarray
@@ -160,11 +167,47 @@ class SurvivalTargets(Targets):
         return np.nan_to_num(hazards, nan=0.0, posinf=np.inf)  # 0 times an infinite ratio
 
 
-def _times(lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
-    """Return the times of events, and the last at which a row was observed, sorted."""
-    bounds = np.concatenate([lower, upper])
-    last = bounds[np.isfinite(bounds)].max(initial=0.0)
-    return np.unique(np.append(upper[np.isfinite(upper)], last))
+def _times(bounds: np.ndarray) -> np.ndarray:
+    """Return the times of events, and the last at which a row was observed, sorted.
+
+    `bounds` are the lower and the upper ones, shape (2, n_samples).
+    """
+    events, last = zip(*of_parts(events_and_last, bounds), strict=True)
+    return np.unique(np.append(np.concatenate(events), max(last)))
+
+
+def events_and_last(bounds: np.ndarray) -> tuple[np.ndarray, float]:
+    """Return the distinct times of events, and the last at which a row was observed, or 0."""
+    upper = bounds[1]
+    return np.unique(upper[np.isfinite(upper)]), bounds[np.isfinite(bounds)].max(initial=0.0)
+
+
+def encoded_records(y: np.ndarray, strata: np.ndarray, name: str) -> np.ndarray:
+    """Return four numbers of each record, see :class:`SurvivalTargets`."""
+    codes = stratum_codes(y["stratum"], strata, name) if _has_strata(y) else np.zeros(len(y))
+    return np.column_stack([y["lower"], y["upper"], y["entry_time"], codes])
+
+
+def stratum_codes(labels: np.ndarray, strata: np.ndarray, name: str) -> np.ndarray:
+    """Return the numbers of strata, int64; ValueError for others."""
+    codes = places_among(strata, labels)
+    unknown = sorted(set(map(repr, listed(labels[codes < 0]))))
+    if unknown:
+        raise ValueError(
+            f"{name} has strata that the fit had no rows of, {', '.join(unknown)}: they have "
+            f"no baseline; the strata are {listed(strata)}"
+        )
+    return codes
+
+
+def field_of(y: np.ndarray, name: str) -> np.ndarray:
+    """Return a field of records."""
+    return y[name]
+
+
+def bounds_of(y: np.ndarray) -> np.ndarray:
+    """Return the bounds of records, shape (2, n_samples)."""
+    return np.stack([y["lower"], y["upper"]])
 
 
 def _has_strata(y: np.ndarray) -> bool:
@@ -240,8 +283,11 @@ def survival_targets(
     return y
 
 
-def read_survival(y: Any, name: str, caller: str = "") -> np.ndarray:
-    """Return targets of any form as records of lower, upper, entry_time and, if given, stratum."""
+def read_survival(y: Any, name: str, caller: str = "", *, is_part: bool = False) -> np.ndarray:
+    """Return targets of any form as records of lower, upper, entry_time and, if given, stratum.
+
+    Of a part of the rows two columns without names are returned as they are, float64.
+    """
     if y is None:
         RegressionTargets.read(y, name, caller)
     y = y.compute() if dask_kind(y) else y
@@ -256,7 +302,8 @@ def read_survival(y: Any, name: str, caller: str = "") -> np.ndarray:
         return _standard(y, name)
     array = np.asarray(row_values(y, name, "times"))
     if array.ndim == 2 and array.shape[1] == 2:
-        return _standard(_bounds(array, name), name)
+        array = check_array(array, dtype=np.float64, ensure_all_finite=False, input_name=name)
+        return array if is_part else _bounds(array, name)
     if array.ndim > 1 and array.shape[1] > 2:
         raise ValueError(f"{name} has shape {array.shape}: targets are {_FORMS}")
     times = RegressionTargets.read(array, name, caller).astype(np.float64)
@@ -340,19 +387,23 @@ def _flags(values: np.ndarray, name: str) -> np.ndarray:
     return values.astype(bool)
 
 
-def _bounds(array: np.ndarray, name: str) -> np.ndarray:
+def _bounds(bounds: Any, name: str) -> Any:
     """Read two columns without names as bounds; ValueError for what may be events and times."""
-    bounds = check_array(array, dtype=np.float64, ensure_all_finite=False, input_name=name)
     lower, upper = bounds.T
-    for number, column in enumerate(bounds.T):
-        if np.isin(column, (0, 1)).all() and not (lower == upper).all():
+    for number, column in enumerate((lower, upper)):
+        if ((column == 0) | (column == 1)).all() and not (lower == upper).all():
             raise ValueError(
                 f"{name} has two columns without names, and y[:, {number}] has nothing but 0 and "
                 "1: if these are events, pass "
                 f"sklboost.survival_targets(event=y[:, {number}], time=y[:, {1 - number}]); if the "
                 "columns are bounds of times, survival_targets(lower=y[:, 0], upper=y[:, 1])"
             )
-    return _records({"lower": lower, "upper": upper}, name)
+    return apply(records_of_bounds, bounds, name=name)
+
+
+def records_of_bounds(bounds: np.ndarray, name: str) -> np.ndarray:
+    """Return checked records of two columns."""
+    return _standard(_records({"lower": bounds[:, 0], "upper": bounds[:, 1]}, name), name)
 
 
 def _standard(y: np.ndarray, name: str) -> np.ndarray:

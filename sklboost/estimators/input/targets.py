@@ -12,6 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -72,8 +73,8 @@ class Targets(ABC):
     """How targets are learnt, and what raw scores say of them."""
 
     numeric: ClassVar[bool] = False  # targets are numbers, not labels
-    # Whether targets in a Dask collection stay on the workers: `read` gets a partition, and other
-    # methods get a RemoteColumn.
+    # Whether targets in a Dask collection stay on the workers: `read` gets a partition, or as
+    # `read_parts` says, and other methods get a RemoteColumn.
     stays: ClassVar[bool] = False
     task: str  # the name under which objectives and metrics are registered
     size: int  # how many targets or labels, for more than two classes how many classes
@@ -112,6 +113,14 @@ class Targets(ABC):
             return validate_data(BaseEstimator(), y=y, y_numeric=cls.numeric, estimator=caller)
         kind = "numeric" if cls.numeric else None
         return column_or_1d(check_array(y, dtype=kind, ensure_2d=False, input_name=name))
+
+    @classmethod
+    def read_parts(cls, opened: Callable[[Callable[..., Any]], Any], name: str, caller: str) -> Any:
+        """Read targets on a cluster: a RemoteColumn, or None.
+
+        ``opened(read)`` is the column of what ``read(part)`` returns; None if that differs in kind.
+        """
+        return opened(partial(cls.read, name=name, caller=caller))
 
     @classmethod
     def kinds(cls) -> tuple[type["Targets"], ...]:
@@ -327,7 +336,7 @@ class ClassTargets(Targets):
         classes = check_labels(y)
         codes: Any = np.empty(0, np.uint8)
         if isinstance(parameters.class_weight, str):  # they are counted
-            codes = _apply(label_numbers, y, labels=classes)
+            codes = apply(label_numbers, y, labels=classes)
         multipliers = class_multipliers(
             parameters.class_weight,
             parameters.scale_pos_weight,  # type: ignore[arg-type]
@@ -363,7 +372,7 @@ class ClassTargets(Targets):
                 f"classes are {listed(self.classes)}"
             )
         dtype = np.uint8 if len(self.classes) <= _LABELS_OF_A_BYTE else np.float64
-        return _apply(class_numbers, y, labels=labels, codes=codes.astype(dtype))
+        return apply(class_numbers, y, labels=labels, codes=codes.astype(dtype))
 
     def weigh(self, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
         """Return the weights times those of the classes; `weight` itself if these are all 1.
@@ -372,7 +381,7 @@ class ClassTargets(Targets):
         """
         if (self.multipliers == 1.0).all():
             return weight
-        factors = _apply(factors_of, y, multipliers=self.multipliers)
+        factors = apply(factors_of, y, multipliers=self.multipliers)
         product = factors * weight if len(weight) else factors
         check_largest_weight(product, "sample_weight times class weight")
         return product
@@ -381,7 +390,7 @@ class ClassTargets(Targets):
         """Return the weights without those of the classes."""
         if len(weight) == 0 or (self.multipliers == 1.0).all():
             return weight
-        unweighted: np.ndarray = weight / _apply(factors_of, y, multipliers=self.multipliers)
+        unweighted: np.ndarray = weight / apply(factors_of, y, multipliers=self.multipliers)
         return unweighted
 
     def of_more(self, y: np.ndarray, weight: np.ndarray, parameters: Any) -> Targets:
@@ -465,7 +474,7 @@ class LabelTargets(Targets):
     @classmethod
     def learn(cls, y: np.ndarray, weight: np.ndarray, parameters: ClassifierParameters) -> Self:
         """Check an indicator of labels, shape (n_samples, n_labels)."""
-        _apply(read_indicator, y, name="y")
+        apply(read_indicator, y, name="y")
         n_labels = y.shape[1]
         for name in ("class_weight", "scale_pos_weight", "calibrated_prior"):
             if not is_default(parameters, name):
@@ -485,7 +494,7 @@ class LabelTargets(Targets):
     def encode(self, y: np.ndarray, name: str) -> np.ndarray:
         """Return 1 where a row has a label, 0 where not, NaN where that is not known."""
         check_columns(y, len(self.classes), name)
-        return _apply(read_indicator, y, name=name)
+        return apply(read_indicator, y, name=name)
 
     def wanted(self, y: np.ndarray) -> list[np.ndarray]:
         """Return whether rows have the labels: else a label would seem to be none's, or all's."""
@@ -587,11 +596,13 @@ def factors_of(codes: np.ndarray, multipliers: np.ndarray) -> np.ndarray:
     return multipliers[codes.astype(np.intp)]
 
 
-def _apply(function: Callable[..., np.ndarray], values: Any, **settings: Any) -> np.ndarray:
-    """Return ``function(values, **settings)``; of a column it is a column."""
+def apply(
+    function: Callable[..., np.ndarray], values: Any, *others: Any, **settings: Any
+) -> np.ndarray:
+    """Return ``function(values, *others, **settings)``; of columns it is a column."""
     if isinstance(values, RemoteColumn):
-        return values.apply(function, **settings)  # type: ignore[return-value]
-    return function(values, **settings)
+        return values.apply(function, *others, **settings)  # type: ignore[return-value]
+    return function(values, *others, **settings)
 
 
 def places_among(classes: np.ndarray, labels: np.ndarray) -> np.ndarray:

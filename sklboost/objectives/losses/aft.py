@@ -35,7 +35,7 @@ from sklboost.objectives.blocks import (
 )
 from sklboost.objectives.domains import POSITIVE, check_base_score, refuse_first
 from sklboost.objectives.loss import Loss, meets
-from sklboost.objectives.start_values import find_constants, weighted_mean
+from sklboost.objectives.start_values import exact_sums, find_constants, weighted_mean
 
 DISTRIBUTIONS = ("normal", "logistic", "extreme")
 _NORMAL, _LOGISTIC = 0, 1
@@ -241,8 +241,9 @@ class AcceleratedFailureTime(Loss):
 
     def start(self, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
         """Return the best constant, from the middle of the bounds on."""
-        finite = np.where(np.isfinite(y[:2]) & (y[:2] > 0.0), y[:2], 1.0)
-        return find_constants(self, y, weight, guess=np.array([-np.log(finite).mean()]))
+        n_bounds = 2 * y.shape[-1]
+        middle = exact_sums(minus_logarithms, y, n_values=n_bounds) / n_bounds
+        return find_constants(self, y, weight, guess=middle)
 
     def raw_of(self, prediction: float) -> np.ndarray:
         """Return the raw score of a time, which `base_score` is, as in XGBoost."""
@@ -280,4 +281,12 @@ class AcceleratedFailureTime(Loss):
 
     def needs(self, y: np.ndarray) -> dict[str, np.ndarray]:
         """Return which rows keep times from being anything above, and anything below."""
-        return {"event": meets(y[:, 1] < np.inf), "lower bound above 0": meets(y[:, 0] > 0.0)}
+        lower, upper, *_ = y.T
+        return {"event": meets(upper < np.inf), "lower bound above 0": meets(lower > 0.0)}
+
+
+def minus_logarithms(y: np.ndarray) -> np.ndarray:
+    """Return minus the logarithms of the bounds of rows, 0 where they have none; in one row."""
+    bounds = y[:2]
+    finite = np.where(np.isfinite(bounds) & (bounds > 0.0), bounds, 1.0)
+    return -np.log(finite).reshape(1, -1)

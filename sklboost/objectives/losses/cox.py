@@ -30,7 +30,7 @@ from sklboost.engine.elementary import exp, log
 from sklboost.engine.parallel import ThreadTeam, assemble, share
 from sklboost.objectives.blocks import LARGEST, LEAST_HESSIAN, limited
 from sklboost.objectives.domains import refuse_first
-from sklboost.objectives.loss import FillDerivatives, Loss, first_derivatives
+from sklboost.objectives.loss import FillDerivatives, Loss, first_derivatives, meets
 
 # Raw scores so far below the largest of their stratum count as that far below: no sum is 0.
 _DEEPEST = -300.0
@@ -131,7 +131,7 @@ class Cox(Loss):
         return both[0], both[1]
 
     def check_targets(self, y: np.ndarray, name: str) -> None:
-        time, upper = y[:, _TIME], y[:, _UPPER]
+        time, upper, *_ = y.T
         refuse_first(
             (upper != time) & (upper < np.inf),
             *(upper, f"upper bound of {name}"),
@@ -140,7 +140,7 @@ class Cox(Loss):
 
     def needs(self, y: np.ndarray) -> dict[str, np.ndarray]:
         """Return the strata of the rows that had an event."""
-        return {"event": np.where(y[:, _UPPER] < np.inf, y[:, _STRATUM], np.nan)}
+        return {"event": y.T[_STRATUM] + meets(y.T[_UPPER] < np.inf)}
 
     def value(self, y: np.ndarray, raw_score: np.ndarray, weight: np.ndarray) -> float:
         """Return the negative logarithm of the partial likelihood per event; NaN without any."""

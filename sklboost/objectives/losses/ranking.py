@@ -96,7 +96,7 @@ class RankingLoss(Loss):
         return both[0], both[1]
 
     def check_targets(self, y: np.ndarray, name: str) -> None:
-        labels = y[:, 0]
+        labels = y.T[0]
         check_domain(labels, NOT_NEGATIVE, name, self.name)
         if not self.settings.ndcg_exp_gain or not self.reads_powers:
             return
@@ -153,7 +153,7 @@ class LambdaRankPrecision(LambdaRank):
     reads_powers = False
 
     def check_targets(self, y: np.ndarray, name: str) -> None:
-        labels = y[:, 0]
+        labels = y.T[0]
         why = (
             f"objective={self.name!r} needs relevances of 0 and 1; choose 'rank:ndcg', or give "
             "(y > 0).astype(int), say"

@@ -87,7 +87,7 @@ class YetiRank(RankingLoss):
                 "yeti_mode='map' needs relevances of 0 and 1; choose yeti_mode='ndcg', or give "
                 "(y > 0).astype(int), say"
             )
-            refuse_first((y[:, 0] != 0.0) & (y[:, 0] != 1.0), y[:, 0], name, why)
+            refuse_first((y.T[0] != 0.0) & (y.T[0] != 1.0), y.T[0], name, why)
 
     def prepare(
         self, team: ThreadTeam, y: np.ndarray, weight: np.ndarray, seed: int, n_before: Any = None
