@@ -146,9 +146,9 @@ class ClusterColumn(NDArrayOperatorsMixin, RemoteColumn):
     def flatnonzero(self) -> "ClusterColumn":
         """Return the numbers of the rows whose value is not 0, int64, increasing."""
         whole = self.partitions()
-        numbers = whole.like(whole.settled(nonzero_rows, self.starts[:-1].tolist()), ())
-        counted = whole.like(numbers.futures, numbers.results(len))
-        return stored_column(counted, np.empty(0, dtype=np.int64))
+        found = whole.like(whole.settled(np.flatnonzero), ())
+        numbers = found.settled(np.add, self.starts[:-1].tolist())
+        return stored_column(found.like(numbers, found.results(len)), np.empty(0, dtype=np.int64))
 
     min, max, sum = _reduction(np.minimum), _reduction(np.maximum), _reduction(np.add)
     any, all = _reduction(np.logical_or), _reduction(np.logical_and)
@@ -162,8 +162,8 @@ class ClusterColumn(NDArrayOperatorsMixin, RemoteColumn):
             return np.asarray(self)[rows]
         rows = rows.flatnonzero() if rows.dtype == bool else rows
         whole, chosen = self.partitions(), rows.partitions()
-        found = whole.settled(values_at, chosen.futures, self.starts[:-1].tolist())
-        return stored_column(chosen.like(found), self._like)
+        places = chosen.settled(np.subtract, self.starts[:-1].tolist())
+        return stored_column(chosen.like(whole.settled(np.take, places, axis=0)), self._like)
 
 
 def open_column(
@@ -171,17 +171,14 @@ def open_column(
 ) -> ClusterColumn | None:
     """Let the workers compute and read a collection of one or two dimensions that belongs to X.
 
-    ``read(partition)`` returns an array; `name` is the argument's, for errors. The column has the
-    partitions of X, unless it has another number of rows or X is None. A column is one already.
+    ``read(partition)`` returns an array, any one if it has no rows; `name` is the argument's, for
+    errors. The column has the partitions of X, unless it has another number of rows or X is None.
     None if partitions have values of different kinds, such as text and numbers: what these are
     together, one place has to say.
     """
-    if isinstance(collection, ClusterColumn):
-        return collection if X is None else collection.along(X)
     client = current_client() if X is None else X.client
     given = Partitions(client, computed(client, collection, name), name=name)
-    names = [*getattr(collection, "columns", ())]
-    arrays = given.settled(read_part, read=read, names=names)
+    arrays = given.settled(read)
     lengths, likes = zip(*given.like(arrays, ()).results(look_at_array), strict=True)
     known = [like for like, n_rows in zip(likes, lengths, strict=True) if n_rows > 0] or likes
     # of each field, if there are any
@@ -211,29 +208,9 @@ def join_pieces(*pieces: tuple[np.ndarray, slice]) -> np.ndarray:
     return np.concatenate([values[rows] for values, rows in pieces])
 
 
-def read_part(partition: Any, *, read: Callable[[Any], Any], names: list[Any]) -> np.ndarray:
-    """Read a partition; of one without rows nothing is asked but the names of its columns."""
-    if (columns := [*getattr(partition, "columns", names)]) != names:
-        raise ValueError(
-            f"a partition has the columns {columns}, and not {names}, which Dask knows: give all "
-            "partitions the same columns, in the same order"
-        )
-    return read(partition) if len(partition) > 0 else np.empty(partition.shape)
-
-
 def as_array_like(values: np.ndarray, like: np.ndarray) -> np.ndarray:
     """Return values in the type of an array of no rows; that itself, if there are none."""
     return values.astype(like.dtype) if len(values) > 0 else like
-
-
-def nonzero_rows(values: np.ndarray, first: int) -> np.ndarray:
-    """Return the numbers of the rows whose value is not 0; the first row has the number `first`."""
-    return first + np.flatnonzero(values)
-
-
-def values_at(values: np.ndarray, rows: np.ndarray, first: int) -> np.ndarray:
-    """Return the values of some rows, of which the first has the number `first`."""
-    return np.take(values, rows - first, axis=0)
 
 
 def look_at_array(values: np.ndarray) -> tuple[int, np.ndarray]:

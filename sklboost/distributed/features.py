@@ -125,7 +125,8 @@ class ClusterFeatures(RemoteFeatures):
 
     def join(self, values: np.ndarray) -> "ClusterFeatures":
         """Return the rows and behind them others, given as :meth:`gather` returns them."""
-        partitions = self.partitions.join(Encoded(values), len(values))
+        its, last = self.partitions, self.partitions.common("partition", Encoded(values))
+        partitions = its.like([*its.futures, last], [*np.diff(its.starts), len(values)])
         bounds = np.append(self.bounds, self.bounds[-1] + len(values))
         return ClusterFeatures(partitions, self.encoder, [*self.local_rows, slice(None)], bounds)
 

@@ -151,11 +151,6 @@ class Partitions:
         lengths = np.diff(self.starts) if lengths is None else lengths
         return Partitions(self.client, futures, lengths, self.name)
 
-    def join(self, partition: Any, n_rows: int) -> "Partitions":
-        """Return these partitions and behind them another one, which is not on the cluster yet."""
-        future = self.common("partition", partition)
-        return Partitions(self.client, [*self.futures, future], [*np.diff(self.starts), n_rows])
-
     def __repr__(self) -> str:
         lengths = list(map(str, np.diff(self.starts[: _MOST_LISTED + 1]).tolist()))
         more = ["..."] * (len(self.futures) > _MOST_LISTED)

@@ -4,7 +4,7 @@ Names, kinds and encodings are those of the same rows in one place. What an enco
 the distinct values of a column and their weights, comes here; all other values stay.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +18,7 @@ from sklboost.data.encoding import is_bool
 from sklboost.data.frames import adapter_for, dask_kind
 from sklboost.data.frames.adapter import ColumnAdapter, FrameAdapter, check_kinds, check_names
 from sklboost.data.frames.numpy_arrays import ArrayTable, ObjectColumn, column_of
-from sklboost.distributed.columns import open_column
+from sklboost.distributed.columns import ClusterColumn, open_column
 from sklboost.distributed.features import ClusterFeatures
 from sklboost.distributed.partitions import (
     Encoded,
@@ -28,7 +28,6 @@ from sklboost.distributed.partitions import (
     distinct_rows,
     open_collection,
 )
-from sklboost.engine.structs import RemoteColumn
 from sklboost.estimators.input.feature_names import (
     Encodings,
     FittedFeatures,
@@ -119,17 +118,17 @@ def cluster_columns(
     is_weight_there = sample_weight is None or _is_there(sample_weight, 1)
     if not (kind.stays and _is_there(y, 2) and is_weight_there):
         return y, sample_weight, base_margin, groups
-    column = kind.read_parts(partial(open_column, y, f"y{of}", X), f"y{of}", caller)
+    column = kind.read_parts(partial(_opened, y, f"y{of}", X), f"y{of}", caller)
     if column is None:
         return y, sample_weight, base_margin, groups
     if sample_weight is not None:
         name = f"sample_weight{of}"
-        sample_weight = open_column(sample_weight, name, X, partial(read_weights, name=name))
+        sample_weight = _opened(sample_weight, name, X, partial(read_weights, name=name))
     if _is_there(base_margin, 2):
         name = f"base_margin{of}"
-        base_margin = open_column(base_margin, name, X, partial(read_margins, name=name))
+        base_margin = _opened(base_margin, name, X, partial(read_margins, name=name))
     if _is_there(groups, 1):
-        labels = open_column(groups, "groups", X, partial(one_each, name="groups", what="group"))
+        labels = _opened(groups, "groups", X, partial(one_each, name="groups", what="group"))
         groups = groups if labels is None else labels
     return column, sample_weight, base_margin, groups
 
@@ -147,29 +146,49 @@ def cluster_queries(
     if not (_is_there(y, 1) and (qid is None or _is_there(qid, 1))):
         return given
     read = partial(RegressionTargets.read, name=names.y, caller=caller)
-    relevances = open_column(y, names.y, None, read)
+    relevances = _opened(y, names.y, None, read)
     if relevances is None or len(relevances) == 0:
         return given
     if not is_weight_there and not is_here and len(sample_weight) == len(relevances):
         return given
     if qid is not None:
         read = partial(one_each, name=names.qid, what="query")
-        qid = open_column(qid, names.qid, relevances.partitions(), read)
+        qid = _opened(qid, names.qid, relevances.partitions(), read)
         if qid is None:
             return given
     if is_weight_there:
         read = partial(read_weights, name=names.weight)
         name = names.weight
-        sample_weight = open_column(sample_weight, name, relevances.partitions(), read)
+        sample_weight = _opened(sample_weight, name, relevances.partitions(), read)
     return relevances, qid, sample_weight
 
 
 def _is_there(given: Any, most: int) -> bool:
     """Whether it is a collection of at most so many dimensions, and not of a single column."""
-    is_collection = isinstance(given, RemoteColumn) or (
+    is_collection = isinstance(given, ClusterColumn) or (
         dask_kind(given) in ("Series", "Array", "DataFrame")
     )
     return is_collection and (given.ndim == 1 or (given.ndim <= most and given.shape[1] > 1))
+
+
+def _opened(
+    given: Any, name: str, X: Partitions | None, read: Callable[[Any], Any]
+) -> ClusterColumn | None:
+    """Return what :func:`open_column` does of a collection; what is a column already, along X."""
+    if isinstance(given, ClusterColumn):
+        return given if X is None else given.along(X)
+    names = [*getattr(given, "columns", ())]
+    return open_column(given, name, X, partial(read_part, read=read, names=names))
+
+
+def read_part(partition: Any, *, read: Callable[[Any], Any], names: list[Any]) -> np.ndarray:
+    """Read a partition; of one without rows nothing is asked but the names of its columns."""
+    if (columns := [*getattr(partition, "columns", names)]) != names:
+        raise ValueError(
+            f"a partition has the columns {columns}, and not {names}, which Dask knows: give all "
+            "partitions the same columns, in the same order"
+        )
+    return read(partition) if len(partition) > 0 else np.empty(partition.shape)
 
 
 def _column_of(parts: list[Any]) -> ColumnAdapter:
