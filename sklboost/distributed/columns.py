@@ -167,18 +167,18 @@ class ClusterColumn(NDArrayOperatorsMixin, RemoteColumn):
 
 
 def open_column(
-    collection: Any, name: str, X: Partitions | None, read: Callable[[Any], np.ndarray]
+    collection: Any, name: str, X: Partitions | None, read: Callable[..., Any], /, **settings: Any
 ) -> ClusterColumn | None:
     """Let the workers compute and read a collection of one or two dimensions that belongs to X.
 
-    ``read(partition)`` returns an array, any one if it has no rows; `name` is the argument's, for
-    errors. The column has the partitions of X, unless it has another number of rows or X is None.
-    None if partitions have values of different kinds, such as text and numbers: what these are
-    together, one place has to say.
+    ``read(partition, **settings)`` returns an array; `name` is the argument's, for errors. The
+    column has the partitions of X, unless it has another number of rows or X is None. None if
+    partitions have values of different kinds, such as text and numbers: what these are together,
+    one place has to say.
     """
     client = current_client() if X is None else X.client
     given = Partitions(client, computed(client, collection, name), name=name)
-    arrays = given.settled(read)
+    arrays = given.settled(read, **settings)
     lengths, likes = zip(*given.like(arrays, ()).results(look_at_array), strict=True)
     known = [like for like, n_rows in zip(likes, lengths, strict=True) if n_rows > 0] or likes
     # of each field, if there are any

@@ -11,10 +11,18 @@ import pytest
 from numpy.testing import assert_array_equal
 from sklearn.base import clone
 
-from sklboost import Loss, XGBClassifierLite, XGBRegressorLite
+from sklboost import (
+    Loss,
+    XGBClassifierLite,
+    XGBRankerLite,
+    XGBRegressorLite,
+    XGBSurvivalLite,
+    survival_targets,
+)
 from sklboost.data.cuts import exact_weights
 from sklboost.distributed.columns import ClusterColumn, open_column
 from sklboost.distributed.partitions import open_collection
+from sklboost.estimators.input.survival_targets import SurvivalTargets
 from sklboost.objectives.start_values import known_means, weighted_quantile, weighted_quantiles
 from sklboost.tree.core.quantization import scale_of_weights
 from tests.distributed.machines import assert_same_model
@@ -262,6 +270,145 @@ def test_several_targets_have_the_same_bits_on_any_number_of_workers(monkeypatch
             other = clone(model).fit(*given, sample_weight=there["weight"])
             assert_same_model(one, other)
             assert other.fit_report_.n_threads == n_workers
+
+
+# Times of events that are known, later than known, or between two; a part of these are 0 and 1.
+TIMES = np.exp(Y).round(1) + 0.1
+BOUNDS = np.column_stack([TIMES, np.where(X[:, 1] > 0.5, np.inf, TIMES)])
+BOUNDS[::7, 1] = BOUNDS[::7, 0] + 1.0
+BOUNDS[4000:4500] = np.where(X[4000:4500, :1] > 0.0, [1.0, 1.0], [0.0, 1.0])
+QUERIES = np.random.default_rng(1).integers(300, size=N_ROWS)  # anywhere
+QUERIES[4000:4500] = 300  # all of a partition of X, and the last to have a number
+NAMES = np.array([f"query {number * 37 % 301}" for number in range(301)])
+RELEVANCE = np.digitize(Y, np.quantile(Y, [0.5, 0.75, 0.9]))
+OF_QUERIES = np.random.default_rng(2).integers(3, size=301) / 4  # a third of the weights is 0
+RANKER = XGBRankerLite(n_estimators=2, random_state=0, min_child_weight=0)
+AFT = XGBSurvivalLite(n_estimators=2, objective="survival:aft")
+
+
+def records_of(bounds, **fields):
+    return survival_targets(lower=bounds[:, 0], upper=bounds[:, 1], **fields)
+
+
+@pytest.mark.usefixtures("cluster")
+@pytest.mark.parametrize("form", ["numbers", "bounds", "records", "events and strata"])
+def test_times_do_not_come_to_the_client(monkeypatch, form):
+    # baseline hazards need all rows in one place
+    monkeypatch.setattr(SurvivalTargets, "reads_scores", lambda *_: False)
+    events = dict(event=BOUNDS[:, 1] < np.inf, time=TIMES, entry_time=TIMES / 2)
+    distribution = {"numbers": "extreme", "bounds": "logistic"}.get(form, "normal")
+    model, y = clone(AFT).set_params(aft_loss_distribution=distribution), BOUNDS
+    given = {"sample_weight": WITH_ZEROS, "base_margin": X[:, 2]}
+    if form == "numbers":
+        y, given = np.where(BOUNDS[:, 1] < np.inf, TIMES, -TIMES), {"sample_weight": WITH_ZEROS}
+    elif form == "records":
+        y, given = records_of(BOUNDS), {}
+    elif form == "events and strata":
+        model, y = XGBSurvivalLite(n_estimators=2), pd.DataFrame(events)
+        y["stratum"] = NAMES[QUERIES]
+    one = clone(model).fit(X, y, **given)
+    monkeypatch.setattr(ClusterColumn, "__array__", refuse)
+    there = dd.from_pandas(y, npartitions=3) if isinstance(y, pd.DataFrame) else in_chunks(y, 3000)
+    columns = {name: in_chunks(values, 5000) for name, values in given.items()}
+    other = clone(model).fit(in_chunks(X), there, **columns)
+    assert_same_model(one, other)
+    assert_array_equal(one.unique_times_, other.unique_times_)
+    assert_array_equal(one._fitted.targets.strata, other._fitted.targets.strata)
+
+
+@pytest.mark.usefixtures("cluster")
+@pytest.mark.parametrize("objective", ["rank:ndcg", "rank:map", "rank:pairwise", "rank:yeti"])
+def test_rankings_do_not_come_to_the_client(monkeypatch, objective):
+    y = np.minimum(RELEVANCE, 1) if objective == "rank:map" else RELEVANCE
+    model, weight = clone(RANKER).set_params(objective=objective), OF_QUERIES[QUERIES]
+    given, there = {"qid": NAMES[QUERIES]}, {"qid": in_chunks(NAMES[QUERIES], 2000)}
+    if objective == "rank:map":  # weights of queries, and no weights
+        weight, given = None, {"group": np.full(260, 50)}
+        there = given
+    elif objective == "rank:pairwise":
+        weight, given = OF_QUERIES[:260], {"group": np.full(260, 50)}
+        there = given
+    elif objective == "rank:yeti":
+        there = {"qid": in_chunks(given["qid"].astype(object), 2000)}
+    one = clone(model).fit(X, y, weight, **given)
+    monkeypatch.setattr(ClusterColumn, "__array__", refuse)
+    if weight is not None and len(weight) == N_ROWS:
+        weight = in_chunks(weight, 5000)
+    other = clone(model).fit(in_chunks(X), in_chunks(y, 3000), weight, **there)
+    assert_same_model(one, other)
+    assert one.fit_report_.n_samples == other.fit_report_.n_samples
+
+
+@pytest.mark.parametrize("n_workers", [1, 3, 5])
+def test_times_and_rankings_have_the_same_bits_on_any_number_of_workers(monkeypatch, n_workers):
+    from distributed import Client
+
+    rows, features = np.arange(21_000) % 12_961, list("abcd")
+    frame = pd.DataFrame(X, columns=features).assign(
+        lower=BOUNDS[:, 0], upper=BOUNDS[:, 1], y=RELEVANCE, name=NAMES[QUERIES]
+    )
+    frame["weight"] = OF_QUERIES[QUERIES] + 0.25 * (QUERIES < 150)
+    frame, judges = frame.loc[rows].assign(qid=lambda table: table["name"]), frame[-2000:]
+    ranker = XGBRankerLite(
+        n_estimators=9, early_stopping_rounds=2, learning_rate=1.0, random_state=0
+    )
+    aft = XGBSurvivalLite(n_estimators=9, early_stopping_rounds=2, objective="survival:aft")
+
+    def fitted(table, judges):
+        bounds, own = ["lower", "upper"], {"sample_weight": table["weight"]}
+        own |= dict(X_val=judges[features], sample_weight_val=judges["weight"])
+        times = clone(aft).fit(table[features], table[bounds], **own, y_val=judges[bounds])
+        own |= dict(y_val=judges["y"], qid_val=judges["name"])
+        return times, clone(ranker).fit(table[[*features, "qid"]], table["y"], **own)
+
+    def of_judges_only(column, dtype=None, copy=None):
+        assert len(column) <= 2000, "the values of a column came to the client"
+        return array(column, dtype, copy)
+
+    alone, array = fitted(frame, judges), ClusterColumn.__array__
+    monkeypatch.setattr(ClusterColumn, "__array__", of_judges_only)
+    options = dict(processes=False, n_workers=n_workers, threads_per_worker=1)
+    with Client(**options, dashboard_address=":0"):
+        # partitions without rows, too
+        bounds = (0, 0, 100, 7000, 7000, 15_000, 21_000, 21_000)
+        there = in_parts(*(frame[start:stop] for start, stop in pairwise(bounds)))
+        for one, other in zip(alone, fitted(there, in_parts(judges[:0], judges)), strict=True):
+            assert_same_model(one, other)
+            assert one.evals_result_ == other.evals_result_
+            assert (other.fit_report_.n_threads > 1) == (n_workers > 1)
+
+
+@pytest.mark.usefixtures("cluster")
+def test_errors_of_times_and_queries():
+    wrong = with_value(BOUNDS, (4100, 1), 0.5)
+    wrong[4100, 0] = 0.7
+    events = np.column_stack([TIMES, 1.0 * (X[:, 1] > 0.5)])
+    faults = {
+        r"upper bound of y\[\d+\]=0\.5: it is below the lower bound": (AFT, wrong, {}),
+        r"y\[:, 1\] has nothing but 0 and 1: if these are events": (AFT, events, {}),
+        r"y\[9\]=0: objective='survival:aft' needs times above 0": (
+            *(AFT, records_of(with_value(BOUNDS, 9, 0.0)), {}),
+        ),
+        r"qid has no value in 1 row\(s\), the first is row": (
+            *(RANKER, RELEVANCE, {"qid": with_value(1.0 * QUERIES, 9000, np.nan)}),
+        ),
+        r"y\[4100\]=32: objective='rank:ndcg' needs whole numbers": (
+            *(RANKER, with_value(RELEVANCE, 4100, 32), {"qid": QUERIES}),
+        ),
+        r"sample_weight has shape \(12999,\): .* of the 301 queries, .* of the 13000 rows": (
+            *(RANKER, RELEVANCE, {"qid": QUERIES, "sample_weight": WEIGHT[1:]}),
+        ),
+    }
+    for message, (model, y, given) in faults.items():
+        there = {name: in_chunks(values, 1000) for name, values in given.items()}
+        for rows, more in (((X, y), given), ((in_chunks(X), in_chunks(y, 1000)), there)):
+            with pytest.raises(ValueError, match=message):
+                clone(model).fit(*rows, **more)
+    for labels in (QUERIES.astype(object), with_value(NAMES[QUERIES].astype(object), 9, 9)):
+        # partitions of different kinds: what they are together, one place has to say
+        one = clone(RANKER).fit(X, RELEVANCE, qid=labels)
+        there = in_chunks(RELEVANCE, 3000)
+        assert_same_model(one, clone(RANKER).fit(in_chunks(X), there, qid=in_chunks(labels, 900)))
 
 
 @pytest.mark.parametrize("n_workers", [1, 3])

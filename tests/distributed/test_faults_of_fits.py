@@ -10,7 +10,13 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from sklboost import TrainingCallback, XGBRankerLite, XGBRegressorLite, XGBSurvivalLite
+from sklboost import (
+    TrainingCallback,
+    XGBRankerLite,
+    XGBRegressorLite,
+    XGBSurvivalLite,
+    survival_targets,
+)
 from sklboost.distributed import training
 from sklboost.distributed.worker_group import LostWorkersError, WorkerGroup
 from tests.conftest import ROOT
@@ -77,8 +83,8 @@ def test_a_worker_with_a_part_of_groups_is_killed(client, of):
     y, given = np.digitize(Y, [0.0, 1.0]), dict(qid=np.arange(N_ROWS) // 30)
     if of == "strata":
         model = XGBSurvivalLite(n_estimators=6, ties="efron")
-        y, given = np.where(Y > 0.0, -1.0, 1.0) * np.exp(Y).round(1).clip(0.1), {}
-        given["strata"] = np.arange(N_ROWS) % 2
+        time, given = np.exp(Y).round(1).clip(0.1), {}
+        y = survival_targets(Y < 0.0, time, strata=np.arange(N_ROWS) % 2)
     alone = clone(model).fit(X, y, **given)
     model.set_params(callbacks=[At({2}, lambda: kill(client))])
     collections = (da.from_array(values, chunks=(3000, -1)[: values.ndim]) for values in (X, y))

@@ -214,23 +214,31 @@ def test_accelerated_failure_times(cluster):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["numbers", "several", "classes", "text"])
+@pytest.mark.parametrize("kind", ["numbers", "several", "classes", "text", "times", "queries"])
 def test_the_client_has_nothing_that_grows_with_the_rows(processes, kind):
-    if kind in ("numbers", "several"):
-        model, peaks = XGBRegressorLite(n_estimators=1, max_depth=2), []
-    else:
-        model, peaks = XGBClassifierLite(n_estimators=1, max_depth=2, class_weight="balanced"), []
+    model, peaks = XGBRegressorLite(n_estimators=1, max_depth=2), []
+    if kind in ("classes", "text"):
+        model = XGBClassifierLite(n_estimators=1, max_depth=2, class_weight="balanced")
+    elif kind == "times":
+        model = XGBSurvivalLite(n_estimators=1, max_depth=2, objective="survival:aft")
+    elif kind == "queries":
+        model = XGBRankerLite(n_estimators=1, max_depth=2)
     with processes.as_current():
         for n_rows in (250_000, 250_000, 1_000_000):  # the first imports and compiles
             # as many partitions of each: the client has a little of each task
             rows = da.random.default_rng(0).random((n_rows, 2), chunks=(n_rows // 5, 2))
             y = (3 * rows[:, 0]).astype(np.int64)
             several = da.where(rows > 0.9, np.nan, rows)  # and rows of no known target
-            y = {"numbers": rows[:, 0], "several": several}.get(kind, y)
+            # as many distinct times, and queries, some of which lie in several partitions
+            y = {"numbers": rows[:, 0], "several": several, "times": 1 + y}.get(kind, y)
             y = y.astype("U3") if kind == "text" else y
             weight = rows[:, 1] * (rows[:, 1] > 0.1) if kind == "text" else rows[:, 1]
+            given = {"sample_weight": None if kind == "classes" else weight}
+            if kind == "queries":
+                given = {"qid": da.arange(n_rows, chunks=n_rows // 5) // (n_rows // 999)}
+                given["sample_weight"] = 1.0 + given["qid"] % 2
             tracemalloc.start()
-            model.fit(rows, y, sample_weight=None if kind == "classes" else weight)
+            model.fit(rows, y, **given)
             peaks.append(tracemalloc.get_traced_memory()[1])
             tracemalloc.stop()
     assert peaks[2] - peaks[1] < 500_000

@@ -178,7 +178,7 @@ def _opened(
     if isinstance(given, ClusterColumn):
         return given if X is None else given.along(X)
     names = [*getattr(given, "columns", ())]
-    return open_column(given, name, X, partial(read_part, read=read, names=names))
+    return open_column(given, name, X, read_part, read=read, names=names)
 
 
 def read_part(partition: Any, *, read: Callable[[Any], Any], names: list[Any]) -> np.ndarray:
