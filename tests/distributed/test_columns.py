@@ -546,6 +546,15 @@ def test_what_needs_all_rows_brings_them_here(cluster):
         other_X, other_y, other_weight = parts
         other = clone(model).fit(other_X, other_y, sample_weight=other_weight, **given)
         assert_same_model(one, other)
+    held_out, there = dict(early_stopping_rounds=2, refit=True), in_chunks(X[few], 900)
+    model, times = clone(AFT).set_params(**held_out), records_of(BOUNDS[few])
+    one = clone(model).fit(X[few], times)
+    assert_same_model(one, model.fit(there, in_chunks(times, 700)))
+    model, names = clone(RANKER).set_params(**held_out), NAMES[QUERIES[few]]  # of which some
+    one = clone(model).fit(X[few], RELEVANCE[few], qid=names)
+    assert_same_model(
+        one, model.fit(there, in_chunks(RELEVANCE[few], 700), qid=in_chunks(names, 800))
+    )
 
 
 def with_value(values, row, value):

@@ -135,32 +135,30 @@ def cluster_columns(
 
 def cluster_queries(
     y: Any, qid: Any, sample_weight: Any, names: "QueryNames", caller: str
-) -> tuple[Any, Any, Any]:
+) -> tuple[Any, ...]:
     """Read relevances, labels of queries and weights where they are, if all of them are there.
 
-    `qid` may be None, and weights a number, or in memory, for the queries. Else they are returned
-    as they are.
+    `qid` may be None, and weights a number, or in memory and of queries. Else they are returned as
+    they are.
     """
     given = y, qid, sample_weight
-    is_weight_there, is_here = _is_there(sample_weight, 1), np.ndim(sample_weight) == 0
     if not (_is_there(y, 1) and (qid is None or _is_there(qid, 1))):
         return given
-    read = partial(RegressionTargets.read, name=names.y, caller=caller)
-    relevances = _opened(y, names.y, None, read)
-    if relevances is None or len(relevances) == 0:
-        return given
-    if not is_weight_there and not is_here and len(sample_weight) == len(relevances):
-        return given
-    if qid is not None:
-        read = partial(one_each, name=names.qid, what="query")
-        qid = _opened(qid, names.qid, relevances.partitions(), read)
-        if qid is None:
-            return given
-    if is_weight_there:
-        read = partial(read_weights, name=names.weight)
-        name = names.weight
-        sample_weight = _opened(sample_weight, name, relevances.partitions(), read)
-    return relevances, qid, sample_weight
+    reads: Sequence[Callable[..., Any]] = (
+        partial(RegressionTargets.read, name=names.y, caller=caller),
+        partial(one_each, name=names.qid, what="query"),
+        partial(read_weights, name=names.weight),
+    )
+    found, along = [*given], None
+    for i, (name, read) in enumerate(zip((names.y, names.qid, names.weight), reads, strict=True)):
+        if _is_there(given[i], 1):
+            found[i] = column = _opened(given[i], name, along, read)
+            if column is None or len(column) == 0:
+                return given
+            along = along or column.partitions()
+    weight, n_rows = found[-1], len(found[0])
+    is_of_rows = not _is_there(weight, 1) and np.ndim(weight) > 0 and len(weight) == n_rows
+    return given if is_of_rows else (*found,)
 
 
 def _is_there(given: Any, most: int) -> bool:

@@ -177,16 +177,12 @@ def _query_labels(qid: Any, group: Any, relevances: Any, names: QueryNames) -> A
                 f"{names.group} has {len(sizes)} numbers, and {wrong}: they must be whole, >= 1, "
                 f"and their sum the number of rows, {n_rows}; for one label a row, use {names.qid}"
             )
-        rows: Any = np.arange(n_rows)
+        sizes = sizes.astype(np.intp)
         if isinstance(relevances, RemoteColumn):
-            rows = relevances.apply(np.isfinite).flatnonzero()  # which all are
-        return apply(query_of_row, rows, ends=sizes.astype(np.intp).cumsum())
+            rows = relevances.apply(np.isfinite).flatnonzero()  # all rows
+            return rows.apply(np.digitize, bins=sizes.cumsum())
+        return np.repeat(np.arange(len(sizes)), sizes)
     return one_each(qid, names.qid, "query", n_rows)
-
-
-def query_of_row(rows: np.ndarray, ends: np.ndarray) -> np.ndarray:
-    """Return the number of the query of each row, of queries that end before some rows."""
-    return np.searchsorted(ends, rows, side="right")
 
 
 class NumberedQueries(NamedTuple):

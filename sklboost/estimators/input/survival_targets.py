@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
+from operator import itemgetter
 from typing import Any, Self
 
 import numpy as np
@@ -67,12 +68,12 @@ class SurvivalTargets(Targets):
         """Find strata and times."""
         strata = np.empty(0)
         if _has_strata(y):
-            strata = distinct_labels(apply(field_of, y, name="stratum"), "y, strata")
-        return cls(strata, _times(apply(bounds_of, y)))
+            strata = distinct_labels(apply(itemgetter("stratum"), y), "y, strata")
+        return cls(strata, _times(*(apply(itemgetter(end), y) for end in ("lower", "upper"))))
 
     def of_more(self, y: np.ndarray, weight: np.ndarray, parameters: Any) -> Targets:
         """Return the same strata, and the times of all rows."""
-        return replace(self, times=_times(y.T[:2]))
+        return replace(self, times=_times(y[:, 0], y[:, 1]))
 
     def encode(self, y: np.ndarray, name: str) -> np.ndarray:
         """Return the numbers of each row; ValueError for strata that the fit has not had."""
@@ -167,19 +168,16 @@ class SurvivalTargets(Targets):
         return np.nan_to_num(hazards, nan=0.0, posinf=np.inf)  # 0 times an infinite ratio
 
 
-def _times(bounds: np.ndarray) -> np.ndarray:
-    """Return the times of events, and the last at which a row was observed, sorted.
-
-    `bounds` are the lower and the upper ones, shape (2, n_samples).
-    """
-    events, last = zip(*of_parts(events_and_last, bounds), strict=True)
+def _times(lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
+    """Return the times of events, and the last at which a row was observed, sorted."""
+    events, last = zip(*of_parts(events_and_last, lower, upper), strict=True)
     return np.unique(np.append(np.concatenate(events), max(last)))
 
 
-def events_and_last(bounds: np.ndarray) -> tuple[np.ndarray, float]:
+def events_and_last(lower: np.ndarray, upper: np.ndarray) -> tuple[np.ndarray, float]:
     """Return the distinct times of events, and the last at which a row was observed, or 0."""
-    upper = bounds[1]
-    return np.unique(upper[np.isfinite(upper)]), bounds[np.isfinite(bounds)].max(initial=0.0)
+    bounds, events = np.concatenate([lower, upper]), upper[np.isfinite(upper)]
+    return np.unique(events), bounds[np.isfinite(bounds)].max(initial=0.0)
 
 
 def encoded_records(y: np.ndarray, strata: np.ndarray, name: str) -> np.ndarray:
@@ -198,16 +196,6 @@ def stratum_codes(labels: np.ndarray, strata: np.ndarray, name: str) -> np.ndarr
             f"no baseline; the strata are {listed(strata)}"
         )
     return codes
-
-
-def field_of(y: np.ndarray, name: str) -> np.ndarray:
-    """Return a field of records."""
-    return y[name]
-
-
-def bounds_of(y: np.ndarray) -> np.ndarray:
-    """Return the bounds of records, shape (2, n_samples)."""
-    return np.stack([y["lower"], y["upper"]])
 
 
 def _has_strata(y: np.ndarray) -> bool:
