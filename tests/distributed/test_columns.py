@@ -551,10 +551,10 @@ def test_what_needs_all_rows_brings_them_here(cluster):
     one = clone(model).fit(X[few], times)
     assert_same_model(one, model.fit(there, in_chunks(times, 700)))
     model, names = clone(RANKER).set_params(**held_out), NAMES[QUERIES[few]]  # of which some
-    one = clone(model).fit(X[few], RELEVANCE[few], qid=names)
-    assert_same_model(
-        one, model.fit(there, in_chunks(RELEVANCE[few], 700), qid=in_chunks(names, 800))
-    )
+    weight = 0.5 + np.arange(len(set(names))) % 3  # of queries
+    one = clone(model).fit(X[few], RELEVANCE[few], weight, qid=names)
+    y, weight = in_chunks(RELEVANCE[few], 700), da.from_array(weight, chunks=70)
+    assert_same_model(one, model.fit(there, y, weight, qid=in_chunks(names, 800)))
 
 
 def with_value(values, row, value):
