@@ -194,9 +194,8 @@ class NumberedQueries(NamedTuple):
 
     # int64, shape (n_samples,): the number of each row's query, or a column: that in its part
     of_rows: Any
-    first: (
-        np.ndarray
-    )  # int64, shape (n_queries,): the first row of each query, or place in the list
+    # int64, shape (n_queries,): the first row of each query, or its first place in the list
+    first: np.ndarray
     listed: np.ndarray = np.empty(0, np.intp)  # the numbers of the queries in the list
     ends: np.ndarray = np.empty(0, np.intp)  # of each part in the list, but of the last
 

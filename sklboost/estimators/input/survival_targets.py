@@ -170,7 +170,8 @@ class SurvivalTargets(Targets):
 
 def _times(lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
     """Return the times of events, and the last at which a row was observed, sorted."""
-    events, last = zip(*of_parts(events_and_last, lower, upper), strict=True)
+    found = [(np.empty(0), 0.0), *of_parts(events_and_last, lower, upper)]
+    events, last = zip(*found, strict=True)
     return np.unique(np.append(np.concatenate(events), max(last)))
 
 
