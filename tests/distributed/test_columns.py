@@ -290,9 +290,21 @@ def records_of(bounds, **fields):
     return survival_targets(lower=bounds[:, 0], upper=bounds[:, 1], **fields)
 
 
+@pytest.fixture
+def stay(monkeypatch):
+    """Return what lets no column come to the client from then on, nor a collection, unread."""
+
+    def forbid(as_array=refuse):
+        monkeypatch.setattr(ClusterColumn, "__array__", as_array)
+        for kind in (da.Array, dd.DataFrame, dd.Series):
+            monkeypatch.setattr(kind, "compute", refuse)
+
+    return forbid
+
+
 @pytest.mark.usefixtures("cluster")
 @pytest.mark.parametrize("form", ["numbers", "bounds", "records", "events and strata"])
-def test_times_do_not_come_to_the_client(monkeypatch, form):
+def test_times_do_not_come_to_the_client(monkeypatch, stay, form):
     # baseline hazards need all rows in one place
     monkeypatch.setattr(SurvivalTargets, "reads_scores", lambda *_: False)
     events = dict(event=BOUNDS[:, 1] < np.inf, time=TIMES, entry_time=TIMES / 2)
@@ -307,7 +319,7 @@ def test_times_do_not_come_to_the_client(monkeypatch, form):
         model, y = XGBSurvivalLite(n_estimators=2), pd.DataFrame(events)
         y["stratum"] = NAMES[QUERIES]
     one = clone(model).fit(X, y, **given)
-    monkeypatch.setattr(ClusterColumn, "__array__", refuse)
+    stay()
     there = dd.from_pandas(y, npartitions=3) if isinstance(y, pd.DataFrame) else in_chunks(y, 3000)
     columns = {name: in_chunks(values, 5000) for name, values in given.items()}
     other = clone(model).fit(in_chunks(X), there, **columns)
@@ -318,7 +330,7 @@ def test_times_do_not_come_to_the_client(monkeypatch, form):
 
 @pytest.mark.usefixtures("cluster")
 @pytest.mark.parametrize("objective", ["rank:ndcg", "rank:map", "rank:pairwise", "rank:yeti"])
-def test_rankings_do_not_come_to_the_client(monkeypatch, objective):
+def test_rankings_do_not_come_to_the_client(stay, objective):
     y = np.minimum(RELEVANCE, 1) if objective == "rank:map" else RELEVANCE
     model, weight = clone(RANKER).set_params(objective=objective), OF_QUERIES[QUERIES]
     given, there = {"qid": NAMES[QUERIES]}, {"qid": in_chunks(NAMES[QUERIES], 2000)}
@@ -331,7 +343,7 @@ def test_rankings_do_not_come_to_the_client(monkeypatch, objective):
     elif objective == "rank:yeti":
         there = {"qid": in_chunks(given["qid"].astype(object), 2000)}
     one = clone(model).fit(X, y, weight, **given)
-    monkeypatch.setattr(ClusterColumn, "__array__", refuse)
+    stay()
     if weight is not None and len(weight) == N_ROWS:
         weight = in_chunks(weight, 5000)
     other = clone(model).fit(in_chunks(X), in_chunks(y, 3000), weight, **there)
@@ -340,7 +352,7 @@ def test_rankings_do_not_come_to_the_client(monkeypatch, objective):
 
 
 @pytest.mark.parametrize("n_workers", [1, 3, 5])
-def test_times_and_rankings_have_the_same_bits_on_any_number_of_workers(monkeypatch, n_workers):
+def test_times_and_rankings_have_the_same_bits_on_any_number_of_workers(stay, n_workers):
     from distributed import Client
 
     rows, features = np.arange(21_000) % 12_961, list("abcd")
@@ -366,7 +378,7 @@ def test_times_and_rankings_have_the_same_bits_on_any_number_of_workers(monkeypa
         return array(column, dtype, copy)
 
     alone, array = fitted(frame, judges), ClusterColumn.__array__
-    monkeypatch.setattr(ClusterColumn, "__array__", of_judges_only)
+    stay(of_judges_only)
     options = dict(processes=False, n_workers=n_workers, threads_per_worker=1)
     with Client(**options, dashboard_address=":0"):
         # partitions without rows, too
