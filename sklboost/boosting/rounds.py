@@ -388,7 +388,7 @@ class Rounds:
                 trees = _copy_first(grown, n_trees, params)
                 if len(unpruned.nodes) > 0:
                     trees = trees._replace(unpruned=_copy_first(unpruned, n_trees, params))
-                if self._raw is not None:
+                if self._raw is not None and self.workspace.machines.failed[0] == 0:
                     trees = trees._replace(linear=self._fit_lines(self._raw, trees, begin, params))
                 yield trees
         except FaultyRowError as fault:
@@ -455,12 +455,14 @@ class Rounds:
         """Fit the linear leaves of one parallel tree and add them to the raw scores."""
         from sklboost.tree.options.linear_leaves import fit_linear_leaves
 
-        state, derivatives = self.state, self.state.derivatives
+        state, derivatives, team = self.state, self.state.derivatives, self.team
         if params.subsample < 1.0 and params.gradient_based == 0:
             # a copy: the parallel trees of a round share the derivatives
             derivatives = derivatives._replace(hessian=derivatives.hessian.copy())
-            self.team.run(leave_out, parallel_tree, state, derivatives.hessian)
-        return fit_linear_leaves(self.team, trees, raw, derivatives, params, state.raw_score)
+            team.run(leave_out, parallel_tree, state, derivatives.hessian)
+        everywhere = self.workspace.machines.n_samples, self._task.of_leaves
+        rows = (raw, derivatives, params, state.raw_score)
+        return fit_linear_leaves(team, trees, *rows, *everywhere)
 
 
 def _make_state(

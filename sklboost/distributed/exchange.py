@@ -91,6 +91,15 @@ class Exchange:
         parts = [part.view(np.float64) for part in self._peers.gather(numbers)]
         return np.max(parts, axis=0).reshape(numbers.shape)
 
+    def total(self, numbers: np.ndarray, phase: str = "leaves") -> np.ndarray:
+        """Return the sum, over all machines, of an array of whole numbers: in any order the same.
+
+        Each machine adds up a part of them, and the array is overwritten.
+        """
+        self._peers.phase, parts = phase, np.array_split(numbers, self._peers.size)
+        of_all = self._peers.gather(self._peers.add_up(parts), [part.nbytes for part in parts])
+        return np.concatenate(of_all).view(numbers.dtype)
+
     def raise_error(self) -> None:
         """Raise the error of an exchange that failed, and forget it; its frames hold memory."""
         error, self._error = self._error, None
@@ -133,16 +142,9 @@ class Exchange:
         largest[:] = self.largest(largest, self._peers.phase)
 
     def _add_weights(self) -> None:
-        """Add up the weights of residuals of all machines, each machine a part of the sums.
-
-        They are whole numbers, so the order does not matter.
-        """
-        selection = self._selection
-        sums = selection.sums[: selection.n_leaves[0]].reshape(-1)
-        parts = np.array_split(sums, self._peers.size)
-        sizes = [part.nbytes for part in parts]
-        of_all = self._peers.gather(self._peers.add_up(parts), sizes)
-        sums[:] = np.concatenate(of_all).view(np.float64)
+        """Add up the weights of residuals of all machines."""
+        sums = self._selection.sums[: self._selection.n_leaves[0]].reshape(-1)
+        sums[:] = self.total(sums, self._peers.phase)
 
     def _add_histograms(self) -> None:
         """Add what the others have to the own columns of the histograms that were built."""

@@ -201,16 +201,16 @@ class ClusterBins:
         self.n_samples = len(X)
 
     def place(
-        self, workers: Sequence[str], columns: Sequence[ClusterColumn] = ()
+        self, workers: Sequence[str], columns: Sequence[ClusterColumn] = (), *, as_values: bool
     ) -> dict[str, tuple[Any, ...]]:
-        """Bin all partitions, and divide the rows as :meth:`ClusterFeatures.place` does.
+        """Bin all partitions, unless `as_values`, and do as :meth:`ClusterFeatures.place` does.
 
-        The bins stay on the cluster only as long as the result does. After workers were lost it can
-        be called again: Dask makes again what was lost with them.
+        What it makes stays on the cluster only as long as the result does. After workers were lost
+        it can be called again: Dask makes again what was lost with them.
         """
-        X = self._X
+        X, cuts = self._X, None if as_values else self.cuts
         futures = X.partitions.settled(
-            bin_partition, encoder=X.encoder, cuts=self.cuts, has_missing=self.has_missing
+            bin_partition, encoder=X.encoder, cuts=cuts, has_missing=self.has_missing
         )
         return X.place(workers, columns, futures)
 
@@ -329,9 +329,11 @@ def distinct_values_of(
 
 @np.errstate(all="ignore")
 def bin_partition(
-    partition: Any, *, encoder: Encoder, cuts: BinCuts, has_missing: np.ndarray
+    partition: Any, *, encoder: Encoder, cuts: BinCuts | None, has_missing: np.ndarray
 ) -> np.ndarray:
-    """Return the bins of all rows of a partition, shape (n_rows, n_features)."""
+    """Return the bins, or the values, of all rows of a partition, shape (n_rows, n_features)."""
+    if cuts is None:
+        return values_of(partition, slice(None), encoder=encoder)
     with ThreadTeam(1) as team:
         X = encoder.features(partition)
         return apply_cuts(team, X, cuts, has_missing, by_columns=False).rows

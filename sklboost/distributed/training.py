@@ -20,9 +20,8 @@ from sklboost.boosting.rounds import Rounds, allocate_grown, plan_calls
 from sklboost.boosting.settings import BoostingTask
 from sklboost.boosting.training import MakeGrower
 from sklboost.data.binned_matrix import BinnedMatrix, Binning
-from sklboost.data.binning import lay_out_cells
-from sklboost.data.features import fill_columns
-from sklboost.data.raw_values import read_only
+from sklboost.data.binning import apply_cuts, lay_out_cells
+from sklboost.data.features import Features, training_bins
 from sklboost.distributed.columns import ClusterColumn
 from sklboost.distributed.exchange import Exchange
 from sklboost.distributed.features import ClusterBins, assemble
@@ -169,7 +168,8 @@ class ClusterRounds(RemoteRows):
         task, workers = self._task, self._group.workers()
         n_samples = self._bins.n_samples
         every = (task.y, task.weight, task.sample_weight, task.raw_score)
-        sets: list[tuple[Any, ...]] = [(self._bins.place, every)]
+        place_rows = partial(self._bins.place, as_values=task.params.linear_tree == 1)
+        sets: list[tuple[Any, ...]] = [(place_rows, every)]
         for given in self.watched:
             sets.append((given.X.place, (given.y.T, given.weight, given.raw_score)))
         owners, blocks_of_sets = list(workers), []
@@ -331,42 +331,44 @@ class WorkerRounds:
         *watched: tuple[Any, ...],
     ):
         work: Work = pickle.loads(pickled_work.data)
-        bins, y, weight, sample_weight, raw_score = rows_of(*rows)
+        X, y, weight, sample_weight, raw_score = rows_of(*rows)
         sets = [ValidationSet("", *rows_of(*its)) for its in watched]
         sets = [given._replace(y=given.y.T) for given in sets]
-        cuts, n_outputs = work.binning.cuts, len(raw_score)
+        binning, params = work.binning, work.settings["params"]
+        self._X: Features = X if params.linear_tree == 1 else BinnedMatrix(X, binning)
         self._peers, self._raw_scores = peers, [raw_score, *(each.raw_score for each in sets)]
         with ThreadTeam(n_threads) as team:
             self._team = team
-            columns = np.empty(bins.shape[::-1], dtype=bins.dtype)
-            team.run(fill_columns, bins, columns)
-            matrix = lay_out_cells(bins, read_only(columns), cuts, work.binning.has_missing)
+            if params.linear_tree == 1:
+                matrix = apply_cuts(team, X, binning.cuts, binning.has_missing)
+            else:
+                matrix, _ = training_bins(team, self._X, weight, 0)
             self._exchange = Exchange(peers, matrix, blocks, work.n_samples)
             machines, loss = self._exchange.machines, work.settings["loss"]
+            largest = self._exchange.largest
             prepare = partial(prepare_groups, loss, peers, machines)
             task = BoostingTask(
-                X=bins,
+                X=self._X,
                 matrix=matrix,
-                cuts=cuts,
+                cuts=binning.cuts,
                 y=np.atleast_2d(y),
                 weight=weight,
                 sample_weight=sample_weight,
                 raw_score=raw_score,
-                base_score=np.zeros(n_outputs),  # not read: the client makes the model
+                base_score=np.zeros(len(raw_score)),  # not read: the client makes the model
                 trees_before=no_trees(),
                 dropout=None,
                 machines=machines,
                 weight_scale=work.weight_scale,
-                largest=self._exchange.largest,
+                largest=largest,
+                of_leaves=(partial(largest, phase="leaves"), self._exchange.total),
                 prepare=None if loss.group_row is None else prepare,
                 **work.settings,
             )
             self._rounds = Rounds(team, task, (work.n_at_once, work.n_at_once))
             self._evaluation = Evaluation(team, task, sets, work.metrics, self._rounds.grown)
-        self._binned = BinnedMatrix(bins, work.binning)
         if len(work.trees.n_pruned) > 0:
             self.add(work.trees)
-        params: TreeParams = work.settings["params"]
         has_noise = bool(matrix.n_categories.any()) and params.cat_smooth > 0.0
         self._exchange.grow_in(self._rounds.workspace, self._rounds.state, params, has_noise)
         if len(work.scored.n_pruned) > 0:
@@ -392,9 +394,9 @@ class WorkerRounds:
 
         That lays the rows out once more, as values, which a worker has no memory for.
         """
-        model = assemble_model(trees, np.zeros(len(self._raw_scores[0])), self._binned.shape[1])
+        model = assemble_model(trees, np.zeros(len(self._raw_scores[0])), self._X.shape[1])
         with self._team:
-            add_trees(self._team, model, self._binned, (0, model.n_trees), self._raw_scores[0])
+            add_trees(self._team, model, self._X, (0, model.n_trees), self._raw_scores[0])
 
     def raw_scores(self, number: int) -> np.ndarray:
         """Return the raw scores of the rows, or of validation rows, shape (n_outputs, n_rows)."""

@@ -349,9 +349,6 @@ def _check_cluster_parameters(parameters: Parameters, kind: type[Targets]) -> No
     Of classes no loss by name does.
     """
     refused = {
-        "linear_tree=True, whose leaves add up floats in the order of all rows,": (
-            parameters.linear_tree
-        ),
         f"max_ctr_complexity={parameters.max_ctr_complexity}, whose statistics are of all rows,": (
             parameters.max_ctr_complexity > 0
         ),

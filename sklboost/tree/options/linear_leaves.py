@@ -1,12 +1,19 @@
-"""Linear leaves: the leaves of a grown tree become linear functions of their path's features."""
+"""Linear leaves: the leaves of a grown tree become linear functions of their path's features.
+
+What is added up over the rows of a leaf is rounded to whole numbers of a fine step before, so no
+sum depends on the order of the rows, nor on how threads and machines divide them. The step comes
+from a bound on the sum.
+"""
 
 import math
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
 from sklboost.data.raw_values import RawMatrix
 from sklboost.engine.compiling import inlined, kernel
+from sklboost.engine.elementary import power_of_2_in
 from sklboost.engine.model import LINEAR_TERM_DTYPE, LinearLeaves, Trees
 from sklboost.engine.parallel import FAR_APART, ThreadTeam, assemble, barrier, next_task, share
 from sklboost.engine.structs import TreeParams, records
@@ -19,10 +26,14 @@ from sklboost.tree.predict.trees import join_linear
 # A feature gets no slope if the features before it explain all but this part of its variance.
 # float64 sums of squares are good to about 1e-15.
 _LEAST_PIVOT = 1e-10
-# Products of two values below this, a hessian and a weight are finite.
+# Differences of values below this, and their products with slopes, are finite.
 _LARGEST_VALUE = 1e150
 # A mean square distance from the centre, as part of the reach's square, that is rounding error.
 _LEAST_SQUARE = 1e-14
+# Sums have fewer than twice as many steps, so int64 holds them.
+_MOST_STEPS = 2.0**61
+# Derivatives below this count as this where a step is chosen, so that it is a float64.
+_LEAST_BOUND = 2.0**-900
 
 
 class LeafTask(NamedTuple):
@@ -32,26 +43,51 @@ class LeafTask(NamedTuple):
     raw: RawMatrix
     derivatives: Derivatives  # A hessian of 0: the row is not counted
     params: TreeParams
+    n_samples: int  # rows of all machines
+
+
+class LeafRows(NamedTuple):
+    """Which rows each leaf has."""
+
+    leaf_of: np.ndarray  # int32, shape (n_samples,)
+    # uint32, shape (n_samples,): the rows that are counted, leaf after leaf
+    order: np.ndarray
+    starts: np.ndarray  # int64, shape (n_nodes + 2,): node k has ``order[starts[k]:starts[k + 1]]``
+
+
+# Of a leaf: numbers of rows, and sums over those that have a finite value of each term, in steps.
+_TOTALS = ("gradient", "absolute_gradient", "hessian", "n_complete", "n_incomplete")
+TOTALS_DTYPE = np.dtype([(name, np.int64) for name in _TOTALS])
+
+
+class LeafSums(NamedTuple):
+    """What is known of the rows of each leaf: first of this machine's, then of all machines'."""
+
+    largest: np.ndarray  # float64, shape (n_nodes, 2): |gradient| and hessian
+    ranges: np.ndarray  # float64, shape (n_terms, 2): minus the smallest value, and the largest
+    totals: np.recarray  # shape (n_nodes,)
+    # int64, shape (n_terms,): sums of the hessian times (value - smallest) / (largest - smallest)
+    means: np.ndarray
+    reach: np.ndarray  # float64, shape (n_terms,): the largest distance from the centre
+    # int64: from ``first_products[k]`` on those of node k: for each of its terms the sums of the
+    # gradient times the term, then of the hessian times the term times each up to this one
+    products: np.ndarray
+    first_products: np.ndarray
+    parts: np.ndarray  # float64, shape (n_nodes, 2): minus the smallest linear part, the largest
 
 
 class LeafScratch(NamedTuple):
     """Scratch of a leaf's regression.
 
-    The first axis is threads, the second of length `most_terms` or more. Place i is for the term
-    ``kept[i]``.
+    The first axis is threads, the second of length `most_terms` or more: places of terms.
     """
 
-    kept: np.ndarray  # int64: numbers of the terms that vary
-    # float64: the smallest and the largest value
-    lower: np.ndarray
-    upper: np.ndarray
-    reach: np.ndarray  # float64: the largest distance from the centre
-    values: np.ndarray  # float64: of one row: distances from the centre as parts of the reach
     # float64
+    values: np.ndarray  # of one row: distances from the centre as parts of the reach
     target: np.ndarray
     slopes: np.ndarray
-    # float64, with a third axis of length `most_terms`: lower triangle: sums of products, then
-    # their Cholesky factor
+    # with a third axis of length `most_terms`: lower triangle: sums of products, then their
+    # Cholesky factor
     matrix: np.ndarray
 
 
@@ -72,75 +108,122 @@ def weighted(derivatives, row):
     return gradient * (weight * units[0]), hessian * (weight * units[1])
 
 
+@inlined
+def steps_of_1(largest, n_samples):
+    """Return how many steps 1 has in a sum of at most `n_samples` numbers up to `largest`."""
+    return power_of_2_in(_MOST_STEPS / n_samples) / power_of_2_in(max(largest, _LEAST_BOUND))
+
+
+@inlined
+def steps_of_step(total, n_rows):
+    """Return how many finer steps a step has in a sum of parts of the numbers in `total`."""
+    # which were rounded, each by 1/2 at most
+    return _MOST_STEPS / power_of_2_in(np.float64(total + n_rows))
+
+
+@inlined
+def rounded(steps):
+    """Return a number of steps as a whole number."""
+    return np.int64(np.rint(steps))
+
+
 @kernel
-def keep_varying(raw, order, terms, scratch):
-    """Fill ``scratch.kept`` with the terms that can have a slope; return how many. Also ranges.
-
-    A feature without two different finite values cannot, nor one whose sums might overflow.
-    """
-    n_kept = 0
-    for index in range(len(terms)):
-        lower, upper = np.inf, -np.inf
-        for row in order:
-            value = value_at(raw, np.int64(row), terms[index].feature)
-            if abs(value) < np.inf:
-                lower, upper = min(lower, value), max(upper, value)
-        if lower < upper and max(-lower, upper) < _LARGEST_VALUE:
-            scratch.kept[n_kept], scratch.lower[n_kept], scratch.upper[n_kept] = index, lower, upper
-            n_kept += 1
-    return n_kept
-
-
-@kernel
-def is_complete(raw, row, terms, kept):
-    """Whether a row has a finite value of each kept feature."""
+def is_complete(raw, row, terms):
+    """Whether a row has a finite value of each term."""
     whole = True
-    for index in kept:
-        whole &= abs(value_at(raw, row, terms[index].feature)) < np.inf
+    for place in range(len(terms)):
+        whole &= abs(value_at(raw, row, terms[place].feature)) < np.inf
     return whole
 
 
 @kernel
-def find_centres(task, order, terms, kept, scratch):
-    """Fill the centres of the kept terms and the reach; return G, H and number of complete rows."""
-    gradient, hessian, n_rows = 0.0, 0.0, 0
-    means = scratch.values
-    means[:] = 0.0
-    for number in order:
-        row = np.int64(number)
-        if is_complete(task.raw, row, terms, kept):
-            g, h = weighted(task.derivatives, row)
-            gradient, hessian, n_rows = gradient + g, hessian + h, n_rows + 1
-            for place in range(len(kept)):
-                # from the smallest value on: terms of one sign lose no digits
-                value = value_at(task.raw, row, terms[kept[place]].feature)
-                means[place] += h * (value - scratch.lower[place])
-    for place in range(len(kept)):
-        centre = scratch.lower[place] + means[place] / max(hessian, 1e-300)
-        terms[kept[place]].centre = centre
-        scratch.reach[place] = max(scratch.upper[place] - centre, centre - scratch.lower[place])
-    return gradient, hessian, n_rows
+def find_ranges(task, leaf, order, linear, sums):
+    """Find the largest derivatives of a leaf, and the ranges of the finite values of its terms."""
+    largest = sums.largest[leaf]
+    for row in order:
+        gradient, hessian = weighted(task.derivatives, np.int64(row))
+        largest[0], largest[1] = max(largest[0], abs(gradient)), max(largest[1], hessian)
+    for index in range(linear.starts[leaf], linear.starts[leaf + 1]):
+        lower, upper = np.inf, -np.inf
+        for row in order:
+            value = value_at(task.raw, np.int64(row), linear.terms[index].feature)
+            if abs(value) < np.inf:
+                lower, upper = min(lower, value), max(upper, value)
+        sums.ranges[index, 0], sums.ranges[index, 1] = -lower, upper
 
 
 @kernel
-def add_products(task, order, terms, kept, scratch):
-    """Fill matrix and target of the system that the slopes solve, in units of the reach."""
-    scratch.matrix[: len(kept)] = 0.0
-    scratch.target[: len(kept)] = 0.0
+def add_means(task, leaf, order, linear, sums):
+    """Add up the derivatives of a leaf's complete rows, and the means of its terms."""
+    first, stop = linear.starts[leaf], linear.starts[leaf + 1]
+    terms, ranges, means = linear.terms[first:stop], sums.ranges[first:stop], sums.means[first:stop]
+    largest, totals = sums.largest[leaf], sums.totals[leaf]
+    gradient_steps = steps_of_1(largest[0], task.n_samples)
+    hessian_steps = steps_of_1(largest[1], task.n_samples)
     for number in order:
         row = np.int64(number)
-        if not is_complete(task.raw, row, terms, kept):
+        if not is_complete(task.raw, row, terms):
+            totals.n_incomplete += 1
             continue
         g, h = weighted(task.derivatives, row)
-        for place in range(len(kept)):
-            term = terms[kept[place]]
-            distance = value_at(task.raw, row, term.feature) - term.centre
-            scratch.values[place] = distance / scratch.reach[place]
-        for place in range(len(kept)):
+        g, h = g * gradient_steps, h * hessian_steps
+        totals.gradient += rounded(g)
+        totals.absolute_gradient += rounded(abs(g))
+        totals.hessian += rounded(h)
+        totals.n_complete += 1
+        for place in range(len(terms)):
+            lower, upper = -ranges[place, 0], ranges[place, 1]
+            value = value_at(task.raw, row, terms[place].feature)
+            means[place] += rounded(h * ((value - lower) / (upper - lower)))
+
+
+@kernel
+def find_centres(leaf, linear, sums):
+    """Fill the centres of a leaf's terms and the reach."""
+    for index in range(linear.starts[leaf], linear.starts[leaf + 1]):
+        lower, upper = -sums.ranges[index, 0], sums.ranges[index, 1]
+        mean = sums.means[index] / max(sums.totals[leaf].hessian, 1)
+        centre = lower + mean * (upper - lower)
+        linear.terms[index].centre = centre
+        sums.reach[index] = max(upper - centre, centre - lower)
+
+
+@inlined
+def product_steps(task, leaf, sums):
+    """Return how many steps 1 has in the sums of products of gradients, and of hessians."""
+    largest, totals = sums.largest[leaf], sums.totals[leaf]
+    gradient_steps = steps_of_step(totals.absolute_gradient, totals.n_complete)
+    hessian_steps = steps_of_step(totals.hessian, totals.n_complete)
+    gradient_steps *= steps_of_1(largest[0], task.n_samples)
+    return gradient_steps, hessian_steps * steps_of_1(largest[1], task.n_samples)
+
+
+@kernel
+def add_products(task, leaf, order, linear, sums, scratch):
+    """Find the centres and add up the system that the slopes solve, in units of the reach."""
+    find_centres(leaf, linear, sums)
+    if sums.totals[leaf].n_complete == 0:
+        return
+    first, stop = linear.starts[leaf], linear.starts[leaf + 1]
+    terms, reach = linear.terms[first:stop], sums.reach[first:stop]
+    products = sums.products[sums.first_products[leaf] : sums.first_products[leaf + 1]]
+    gradient_steps, hessian_steps = product_steps(task, leaf, sums)
+    for number in order:
+        row = np.int64(number)
+        if not is_complete(task.raw, row, terms):
+            continue
+        g, h = weighted(task.derivatives, row)
+        g, h = g * gradient_steps, h * hessian_steps
+        for place in range(len(terms)):
+            distance = value_at(task.raw, row, terms[place].feature) - terms[place].centre
+            scratch.values[place] = distance / reach[place]
+        index = 0
+        for place in range(len(terms)):
             value = scratch.values[place]
-            scratch.target[place] -= g * value
+            products[index] += rounded(g * value)
             for other in range(place + 1):
-                scratch.matrix[place, other] += h * value * scratch.values[other]
+                products[index + 1 + other] += rounded(h * value * scratch.values[other])
+            index += place + 2
 
 
 @kernel
@@ -179,63 +262,102 @@ def solve(matrix, penalty, least, target, slopes):
 
 
 @kernel
-def fit_leaf(task, leaf, order, scratch, linear):
-    """Fill slopes, centres and shift of one leaf, which has the rows `order`.
+def fit_leaf(task, leaf, linear, sums, scratch):
+    """Fill slopes and shift of one leaf.
 
     A term whose slope stays NaN will be no term of the leaf: its values may be missing.
     """
-    params = task.params
-    terms = linear.terms[linear.starts[leaf] : linear.starts[leaf + 1]]
-    kept = scratch.kept[: keep_varying(task.raw, order, terms, scratch)]
-    gradient, hessian, n_rows = find_centres(task, order, terms, kept, scratch)
-    if len(kept) == 0 or n_rows == 0 or hessian < params.min_child_weight:
+    params, totals = task.params, sums.totals[leaf]
+    hessian = totals.hessian / steps_of_1(sums.largest[leaf, 1], task.n_samples)
+    if not hessian > 0.0 or hessian < params.min_child_weight:
         return
-    add_products(task, order, terms, kept, scratch)
-    slopes = scratch.slopes[: len(kept)]
+    first, stop = linear.starts[leaf], linear.starts[leaf + 1]
+    terms, reach = linear.terms[first:stop], sums.reach[first:stop]
+    gradient_steps, hessian_steps = product_steps(task, leaf, sums)
+    index = sums.first_products[leaf]
+    for place in range(len(terms)):
+        scratch.target[place] = -sums.products[index] / gradient_steps
+        for other in range(place + 1):
+            scratch.matrix[place, other] = sums.products[index + 1 + other] / hessian_steps
+        index += place + 2
+    slopes = scratch.slopes[: len(terms)]
     least = _LEAST_SQUARE * hessian
     solve(scratch.matrix, params.linear_lambda, least, scratch.target, slopes)
-    for place in range(len(kept)):
-        if not abs(slopes[place]) / scratch.reach[place] < np.inf:
+    for place in range(len(terms)):
+        if not abs(slopes[place]) / reach[place] < np.inf:
             return
     is_linear = False
-    for place in range(len(kept)):
+    for place in range(len(terms)):
         if scratch.matrix[place, place] > 0.0:
             # by pivots, since a slope of 0 here may be 1e-17 elsewhere, and the shift is large
-            terms[kept[place]].slope = params.learning_rate * slopes[place] / scratch.reach[place]
+            terms[place].slope = params.learning_rate * slopes[place] / reach[place]
             is_linear = True
-    if is_linear and n_rows < len(order):
+    if is_linear and totals.n_incomplete > 0:
         # from the leaf's own weight, which the value may not be: path_smooth moves it
+        gradient = totals.gradient / steps_of_1(sums.largest[leaf, 0], task.n_samples)
         weight = leaf_weight(gradient, hessian, params)
         weight -= leaf_weight(task.nodes[leaf].gradient, task.nodes[leaf].cover, params)
         linear.shifts[leaf] = params.learning_rate * weight
 
 
 @kernel
-def set_limits(task, leaf, order, linear):
-    """Set the limits of a leaf to what its rows get, within `max_delta_step`.
-
-    Called when terms without slope are dropped, since rows may miss their features.
-    """
-    value, params, limits = task.nodes[leaf].value, task.params, linear.limits[leaf]
-    limits[0], limits[1] = -np.inf, np.inf
+def find_parts(task, leaf, order, linear, sums):
+    """Find the smallest and the largest linear part of a leaf's rows, and 0."""
     least, most = 0.0, 0.0
     for row in order:
         part = linear_part(linear, leaf, task.raw, np.int64(row))
         least, most = min(least, part), max(most, part)
-    largest = params.learning_rate * params.max_delta_step
-    limits[0], limits[1] = max(least, -largest - value), min(most, largest - value)
+    sums.parts[leaf, 0], sums.parts[leaf, 1] = -least, most
 
 
 _COUNTER = np.int64(0)  # of the team: it hands out the leaves
+# The steps of the fit of all leaves of a tree.
+_RANGES, _MEANS, _PRODUCTS, _SLOPES, _PARTS = (np.int64(step) for step in range(5))
 
 
-class LeafRows(NamedTuple):
-    """Which rows each leaf has."""
+@kernel
+def fit_leaves(team, step, task, rows, linear, sums, scratches):
+    """Do a step of the fit of a tree's linear leaves, whose terms have their features."""
+    if not assemble(team):
+        return
+    if step == _RANGES:
+        if team.rank == 0:
+            sort_rows(task.derivatives, rows)
+        barrier(team)
+    scratch = LeafScratch(
+        scratches.values[team.rank],
+        scratches.target[team.rank],
+        scratches.slopes[team.rank],
+        scratches.matrix[team.rank],
+    )
+    leaf = next_task(team, _COUNTER, len(task.nodes))
+    while leaf < len(task.nodes):
+        order = rows.order[rows.starts[leaf] : rows.starts[leaf + 1]]
+        if linear.starts[leaf] < linear.starts[leaf + 1]:
+            if step == _RANGES:
+                find_ranges(task, leaf, order, linear, sums)
+            elif step == _MEANS:
+                add_means(task, leaf, order, linear, sums)
+            elif step == _PRODUCTS:
+                add_products(task, leaf, order, linear, sums, scratch)
+            elif step == _SLOPES:
+                fit_leaf(task, leaf, linear, sums, scratch)
+            else:
+                find_parts(task, leaf, order, linear, sums)
+        leaf = next_task(team, _COUNTER, len(task.nodes))
 
-    leaf_of: np.ndarray  # int32, shape (n_samples,)
-    # uint32, shape (n_samples,): the rows that are counted, leaf after leaf, in increasing order
-    order: np.ndarray
-    starts: np.ndarray  # int64, shape (n_nodes + 2,): node k has ``order[starts[k]:starts[k + 1]]``
+
+@kernel
+def add_linear_parts(team, raw, leaf_of, linear, raw_score):
+    """Add to each row's raw score what its leaf adds to its value."""
+    if not assemble(team):
+        return
+    start, stop = share(team, len(leaf_of))
+    for row in range(start, stop):
+        raw_score[row] += linear_part(linear, np.int64(leaf_of[row]), raw, row)
+
+
+Everywhere = Callable[[np.ndarray], np.ndarray]
 
 
 def fit_linear_leaves(
@@ -245,12 +367,15 @@ def fit_linear_leaves(
     derivatives: Derivatives,
     params: TreeParams,
     raw_score: np.ndarray,
+    n_samples: int,
+    everywhere: tuple[Everywhere, ...],
 ) -> LinearLeaves:
     """Make the leaves of the trees of one round linear, one tree for each output.
 
     `raw` are the values that the trees were grown on, `derivatives` are of all outputs; a row of
     hessian 0 is not counted. `raw_score`, float64 of shape (n_outputs, n_samples), has the trees'
-    values; the linear parts are added in place.
+    values; the linear parts are added in place. `everywhere` returns the elementwise maximum of an
+    array of float64, and the sum of one of int64, over all machines, which have `n_samples` rows.
     """
     model = assemble_model(trees, np.zeros(len(raw_score)), raw.n_features)
     leaves = find_leaves(team, model, raw)
@@ -263,11 +388,12 @@ def fit_linear_leaves(
             hessian=derivatives.hessian[output],
             units=derivatives.units[output],
         )
-        task = LeafTask(nodes, raw, derivatives_of_output, params)
+        task = LeafTask(nodes, raw, derivatives_of_output, params, n_samples)
         # each feature once
         most_terms = (len(nodes) + 1) // 2 * min(int(model.depths[output]), raw.n_features)
         leaf_of = leaves[:, output].copy()
-        linear = _fit_tree(team, task, leaf_of, most_terms, raw_score[output])
+        linear = _fit_tree(team, task, leaf_of, most_terms, everywhere)
+        team.run(add_linear_parts, raw, leaf_of, linear, raw_score[output])
         parts.append((linear, len(nodes)))
     joined = join_linear(parts)
     assert joined is not None
@@ -279,28 +405,67 @@ def _fit_tree(
     task: LeafTask,
     leaf_of: np.ndarray,
     most_terms: int,
-    raw_score: np.ndarray,
+    everywhere: tuple[Everywhere, ...],
 ) -> LinearLeaves:
-    n_nodes = len(task.nodes)
-    starts, limits = np.empty(n_nodes + 1, dtype=np.int64), np.zeros((n_nodes, 2))
+    n_nodes, (largest, total) = len(task.nodes), everywhere
+    starts, unlimited = np.empty(n_nodes + 1, dtype=np.int64), np.full((n_nodes, 2), np.inf)
+    unlimited[:, 0] = -np.inf
     terms = records(most_terms, LINEAR_TERM_DTYPE)
-    # the terms have their features, but no slopes yet
-    linear = LinearLeaves(starts, np.zeros(n_nodes), limits, terms)
+    linear = LinearLeaves(starts, np.zeros(n_nodes), unlimited, terms)
     list_features(task.nodes, np.empty(n_nodes, dtype=np.int64), linear)
     order = np.empty(len(leaf_of), dtype=np.uint32)
     rows = LeafRows(leaf_of, order, np.zeros(n_nodes + 2, dtype=np.int64))
-    most = int(np.diff(linear.starts).max())
+    most = int(np.diff(starts).max())
     wide = (team.size, most + FAR_APART)
-    kept, matrix = np.empty(wide, dtype=np.int64), np.empty((*wide, most))
-    lower, upper, reach, values, target, slopes = np.empty((6, *wide))
-    scratch = LeafScratch(kept, lower, upper, reach, values, target, slopes, matrix)
-    team.run(fit_leaves, task, rows, scratch, linear)
-    found = linear.terms[: linear.starts[-1]].view(np.recarray)
-    has_slope = ~np.isnan(found.slope)
-    n_before = np.concatenate([[0], np.cumsum(has_slope)])
-    linear = linear._replace(starts=n_before[linear.starts], terms=found[has_slope])
-    team.run(add_linear_parts, task, rows, linear, raw_score)
-    return linear
+    scratch = LeafScratch(*np.empty((3, *wide)), np.empty((*wide, most)))
+    maxima, none = np.full((n_nodes + starts[-1], 2), -np.inf), np.empty(0, dtype=np.int64)
+    of_nodes, ranges = maxima[:n_nodes], maxima[n_nodes:]
+    sums = LeafSums(
+        largest=of_nodes,
+        ranges=ranges,
+        totals=np.zeros(n_nodes, TOTALS_DTYPE).view(np.recarray),
+        means=none,
+        reach=np.empty(0),
+        products=none,
+        first_products=none,
+        parts=np.zeros((n_nodes, 2)),
+    )
+    team.run(fit_leaves, _RANGES, task, rows, linear, sums, scratch)
+    maxima[:] = largest(maxima)
+    # a feature without two different finite values has no slope, nor one that might overflow
+    is_varying = (-ranges[:, 0] < ranges[:, 1]) & (ranges.max(axis=1) < _LARGEST_VALUE)
+    is_varying &= np.isfinite(of_nodes).all(axis=1).repeat(np.diff(starts))
+    linear = _keep_terms(linear, is_varying)
+    n_terms = np.diff(linear.starts)
+    first_products = np.concatenate([[0], np.cumsum(n_terms * (n_terms + 3) // 2)])
+    sums = sums._replace(
+        ranges=ranges[is_varying],
+        means=np.zeros(len(linear.terms), dtype=np.int64),
+        reach=np.empty(len(linear.terms)),
+        products=np.zeros(first_products[-1], dtype=np.int64),
+        first_products=first_products,
+    )
+    team.run(fit_leaves, _MEANS, task, rows, linear, sums, scratch)
+    totals = np.asarray(sums.totals).view(np.int64)
+    totals[:], sums.means[:] = np.split(total(np.append(totals, sums.means)), [len(totals)])
+    team.run(fit_leaves, _PRODUCTS, task, rows, linear, sums, scratch)
+    sums.products[:] = total(sums.products)
+    team.run(fit_leaves, _SLOPES, task, rows, linear, sums, scratch)
+    # since rows may miss the others' features
+    linear = _keep_terms(linear, ~np.isnan(linear.terms.slope))
+    team.run(fit_leaves, _PARTS, task, rows, linear, sums, scratch)
+    least, most = (largest(sums.parts) * [-1.0, 1.0] + 0.0).T  # 0.0 in the place of -0.0
+    # what the rows of a leaf get, within `max_delta_step`
+    step, values = task.params.learning_rate * task.params.max_delta_step, task.nodes.value
+    limits = np.column_stack([np.maximum(least, -step - values), np.minimum(most, step - values)])
+    return linear._replace(limits=np.where(np.diff(linear.starts)[:, np.newaxis] > 0, limits, 0.0))
+
+
+def _keep_terms(linear: LinearLeaves, are_kept: np.ndarray) -> LinearLeaves:
+    """Return linear leaves of some of their terms."""
+    n_before = np.concatenate([[0], np.cumsum(are_kept)])
+    terms = linear.terms[: len(are_kept)][are_kept].view(np.recarray)
+    return linear._replace(starts=n_before[linear.starts], terms=terms)
 
 
 @kernel
@@ -345,50 +510,3 @@ def sort_rows(derivatives, rows):
             place = leaf_of[row] + 1
             order[starts[place]] = row
             starts[place] += 1
-
-
-@kernel
-def fit_leaves(team, task, rows, scratches, linear):
-    """Fill the linear leaves of a tree, whose terms have their features, and sort the rows.
-
-    A leaf is one thread's, and its rows are added in their order: the same sums for any number of
-    threads.
-    """
-    if not assemble(team):
-        return
-    if team.rank == 0:
-        sort_rows(task.derivatives, rows)
-    barrier(team)
-    scratch = LeafScratch(
-        scratches.kept[team.rank],
-        scratches.lower[team.rank],
-        scratches.upper[team.rank],
-        scratches.reach[team.rank],
-        scratches.values[team.rank],
-        scratches.target[team.rank],
-        scratches.slopes[team.rank],
-        scratches.matrix[team.rank],
-    )
-    leaf = next_task(team, _COUNTER, len(task.nodes))
-    while leaf < len(task.nodes):
-        order = rows.order[rows.starts[leaf] : rows.starts[leaf + 1]]
-        if linear.starts[leaf] < linear.starts[leaf + 1] and len(order) > 0:
-            fit_leaf(task, leaf, order, scratch, linear)
-        leaf = next_task(team, _COUNTER, len(task.nodes))
-
-
-@kernel
-def add_linear_parts(team, task, rows, linear, raw_score):
-    """Set the limits of the linear leaves and add to each row's raw score what its leaf adds."""
-    if not assemble(team):
-        return
-    leaf = next_task(team, _COUNTER, len(task.nodes))
-    while leaf < len(task.nodes):
-        if linear.starts[leaf] < linear.starts[leaf + 1]:
-            order = rows.order[rows.starts[leaf] : rows.starts[leaf + 1]]
-            set_limits(task, leaf, order, linear)
-        leaf = next_task(team, _COUNTER, len(task.nodes))
-    barrier(team)
-    start, stop = share(team, len(rows.leaf_of))
-    for row in range(start, stop):
-        raw_score[row] += linear_part(linear, np.int64(rows.leaf_of[row]), task.raw, row)

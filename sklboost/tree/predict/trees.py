@@ -82,12 +82,13 @@ def copy_trees(trees: Trees) -> Trees:
 
 
 def take_trees(trees: Trees, start: int, stop: int) -> Trees:
-    """Return the trees ``[start, stop)``, or up to the last, without a copy of their nodes.
-
-    Their leaves must be constant.
-    """
+    """Return the trees ``[start, stop)``, or up to the last, without a copy of their nodes."""
     trees = first_trees(trees, min(stop, len(trees.n_pruned)))
     node, bits, unpruned = int(trees.starts[start]), trees.bits, trees.unpruned
+    if (linear := trees.linear) is not None:
+        term = int(linear.starts[node])
+        starts, terms = linear.starts[node:] - term, linear.terms[term:]
+        linear = LinearLeaves(starts, linear.shifts[node:], linear.limits[node:], terms)
     if len(bits.starts) > 0:
         word = int(bits.starts[node])
         starts, in_use = bits.starts[node:] - word, bits.in_use
@@ -99,7 +100,8 @@ def take_trees(trees: Trees, start: int, stop: int) -> Trees:
         trees.params[start:],
         trees.outputs[node:],
         bits,
-        unpruned=None if unpruned is None else take_trees(unpruned, start, stop),
+        linear,
+        None if unpruned is None else take_trees(unpruned, start, stop),
     )
 
 
