@@ -66,8 +66,8 @@ class BoostingTask(NamedTuple):
     weight_scale: WeightScale | None = None  # of the rows of all; None: that of `weight`
     # returns the elementwise maximum of an array of float64 over all machines, which all call it
     largest: Callable[[np.ndarray], np.ndarray] = np.asarray
-    # the same, and the sum of one of int64, for linear leaves
-    of_leaves: tuple[Callable[[np.ndarray], np.ndarray], ...] = (np.asarray, np.asarray)
+    # the same, and the sum of one of int64, for linear leaves; None: there is one machine
+    of_leaves: tuple[Callable[[np.ndarray], np.ndarray], ...] | None = None
     # in place of the loss's `prepare`, where rows of other machines decide on derivatives of these
     prepare: Callable[..., FillDerivatives] | None = None
 

@@ -72,18 +72,13 @@ class Exchange:
             failed=np.zeros(1, dtype=np.int64),
         )
 
-    def grow_in(
-        self, workspace: Workspace, state: RoundState, params: TreeParams, has_noise: bool
-    ) -> None:
-        """Take the memory that trees grow in, before the first one does, and their settings.
-
-        With `has_noise` splits on categories are chosen by their spreads
-        (:mod:`sklboost.tree.options.categories`).
-        """
+    def grow_in(self, workspace: Workspace, state: RoundState, params: TreeParams) -> None:
+        """Take the memory that trees grow in, before the first one does, and their settings."""
         self._params = params
         self._workspace, self._derivatives = workspace, state.derivatives
         self._counts, self._selection = state.rows.counts, state.renewal.selection
-        self._has_noise = has_noise
+        # whether splits on categories are chosen by their spreads
+        self._has_noise = bool(state.matrix.n_categories.any()) and params.cat_smooth > 0.0
 
     def largest(self, numbers: np.ndarray, phase: str = "derivatives") -> np.ndarray:
         """Return the elementwise maximum, over all machines, of an array of float64."""

@@ -369,8 +369,7 @@ class WorkerRounds:
             self._evaluation = Evaluation(team, task, sets, work.metrics, self._rounds.grown)
         if len(work.trees.n_pruned) > 0:
             self.add(work.trees)
-        has_noise = bool(matrix.n_categories.any()) and params.cat_smooth > 0.0
-        self._exchange.grow_in(self._rounds.workspace, self._rounds.state, params, has_noise)
+        self._exchange.grow_in(self._rounds.workspace, self._rounds.state, params)
         if len(work.scored.n_pruned) > 0:
             self.score(work.scored, 1, by_values=True)
 

@@ -74,9 +74,7 @@ def fit(X, gradient, hessian=None, weight=NO_WEIGHT, n_threads=1, **settings):
     settings, raw_score = TreeParams(*trees.params[0].item()), np.zeros((1, len(X)))
     with ThreadTeam(n_threads) as team:
         arguments = (raw_matrix(np.asarray(X)), weigh(gradient, hessian, weight, n_threads))
-        linear = fit_linear_leaves(
-            team, trees, *arguments, settings, raw_score, len(X), (np.asarray, np.asarray)
-        )
+        linear = fit_linear_leaves(team, trees, *arguments, settings, raw_score, len(X), None)
     return linear, raw_score[0]
 
 

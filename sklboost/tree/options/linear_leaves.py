@@ -36,6 +36,9 @@ _MOST_STEPS = 2.0**61
 _LEAST_BOUND = 2.0**-900
 
 
+Exchange = Callable[[np.ndarray], np.ndarray]
+
+
 class LeafTask(NamedTuple):
     """The tree whose leaves are fitted, and the data."""
 
@@ -65,6 +68,7 @@ class LeafSums(NamedTuple):
 
     largest: np.ndarray  # float64, shape (n_nodes, 2): |gradient| and hessian
     ranges: np.ndarray  # float64, shape (n_terms, 2): minus the smallest value, and the largest
+    n_varying: np.ndarray  # int64, shape (n_nodes,): number of terms that vary, which come first
     totals: np.recarray  # shape (n_nodes,)
     # int64, shape (n_terms,): sums of the hessian times (value - smallest) / (largest - smallest)
     means: np.ndarray
@@ -73,7 +77,6 @@ class LeafSums(NamedTuple):
     # gradient times the term, then of the hessian times the term times each up to this one
     products: np.ndarray
     first_products: np.ndarray
-    parts: np.ndarray  # float64, shape (n_nodes, 2): minus the smallest linear part, the largest
 
 
 class LeafScratch(NamedTuple):
@@ -153,10 +156,30 @@ def find_ranges(task, leaf, order, linear, sums):
 
 
 @kernel
+def keep_varying(leaf, linear, sums):
+    """Put the terms of a leaf that can have a slope before the others.
+
+    A feature without two different finite values cannot, nor one whose sums might overflow.
+    """
+    first, largest, n_varying = linear.starts[leaf], sums.largest[leaf], np.int64(0)
+    for index in range(first, linear.starts[leaf + 1]):
+        lower, upper = -sums.ranges[index, 0], sums.ranges[index, 1]
+        is_finite = max(-lower, upper) < _LARGEST_VALUE and max(largest[0], largest[1]) < np.inf
+        if lower < upper and is_finite:
+            place = first + n_varying
+            linear.terms[place].feature = linear.terms[index].feature
+            sums.ranges[place, 0], sums.ranges[place, 1] = -lower, upper
+            n_varying += 1
+    sums.n_varying[leaf] = n_varying
+
+
+@kernel
 def add_means(task, leaf, order, linear, sums):
     """Add up the derivatives of a leaf's complete rows, and the means of its terms."""
-    first, stop = linear.starts[leaf], linear.starts[leaf + 1]
-    terms, ranges, means = linear.terms[first:stop], sums.ranges[first:stop], sums.means[first:stop]
+    if sums.n_varying[leaf] == 0:
+        return
+    terms = linear.terms[linear.starts[leaf] :][: sums.n_varying[leaf]]
+    ranges, means = sums.ranges[linear.starts[leaf] :], sums.means[linear.starts[leaf] :]
     largest, totals = sums.largest[leaf], sums.totals[leaf]
     gradient_steps = steps_of_1(largest[0], task.n_samples)
     hessian_steps = steps_of_1(largest[1], task.n_samples)
@@ -180,7 +203,8 @@ def add_means(task, leaf, order, linear, sums):
 @kernel
 def find_centres(leaf, linear, sums):
     """Fill the centres of a leaf's terms and the reach."""
-    for index in range(linear.starts[leaf], linear.starts[leaf + 1]):
+    first = linear.starts[leaf]
+    for index in range(first, first + sums.n_varying[leaf]):
         lower, upper = -sums.ranges[index, 0], sums.ranges[index, 1]
         mean = sums.means[index] / max(sums.totals[leaf].hessian, 1)
         centre = lower + mean * (upper - lower)
@@ -199,14 +223,12 @@ def product_steps(task, leaf, sums):
 
 
 @kernel
-def add_products(task, leaf, order, linear, sums, scratch):
-    """Find the centres and add up the system that the slopes solve, in units of the reach."""
-    find_centres(leaf, linear, sums)
+def add_products(task, leaf, order, linear, sums, values):
+    """Add up the system that the slopes solve, in units of the reach; `values` is scratch."""
     if sums.totals[leaf].n_complete == 0:
         return
-    first, stop = linear.starts[leaf], linear.starts[leaf + 1]
-    terms, reach = linear.terms[first:stop], sums.reach[first:stop]
-    products = sums.products[sums.first_products[leaf] : sums.first_products[leaf + 1]]
+    terms = linear.terms[linear.starts[leaf] :][: sums.n_varying[leaf]]
+    reach, products = sums.reach[linear.starts[leaf] :], sums.products[sums.first_products[leaf] :]
     gradient_steps, hessian_steps = product_steps(task, leaf, sums)
     for number in order:
         row = np.int64(number)
@@ -216,13 +238,12 @@ def add_products(task, leaf, order, linear, sums, scratch):
         g, h = g * gradient_steps, h * hessian_steps
         for place in range(len(terms)):
             distance = value_at(task.raw, row, terms[place].feature) - terms[place].centre
-            scratch.values[place] = distance / reach[place]
+            values[place] = distance / reach[place]
         index = 0
         for place in range(len(terms)):
-            value = scratch.values[place]
-            products[index] += rounded(g * value)
+            products[index] += rounded(g * values[place])
             for other in range(place + 1):
-                products[index + 1 + other] += rounded(h * value * scratch.values[other])
+                products[index + 1 + other] += rounded(h * values[place] * values[other])
             index += place + 2
 
 
@@ -271,8 +292,8 @@ def fit_leaf(task, leaf, linear, sums, scratch):
     hessian = totals.hessian / steps_of_1(sums.largest[leaf, 1], task.n_samples)
     if not hessian > 0.0 or hessian < params.min_child_weight:
         return
-    first, stop = linear.starts[leaf], linear.starts[leaf + 1]
-    terms, reach = linear.terms[first:stop], sums.reach[first:stop]
+    terms = linear.terms[linear.starts[leaf] :][: sums.n_varying[leaf]]
+    reach = sums.reach[linear.starts[leaf] :]
     gradient_steps, hessian_steps = product_steps(task, leaf, sums)
     index = sums.first_products[leaf]
     for place in range(len(terms)):
@@ -300,27 +321,21 @@ def fit_leaf(task, leaf, linear, sums, scratch):
         linear.shifts[leaf] = params.learning_rate * weight
 
 
-@kernel
-def find_parts(task, leaf, order, linear, sums):
-    """Find the smallest and the largest linear part of a leaf's rows, and 0."""
-    least, most = 0.0, 0.0
-    for row in order:
-        part = linear_part(linear, leaf, task.raw, np.int64(row))
-        least, most = min(least, part), max(most, part)
-    sums.parts[leaf, 0], sums.parts[leaf, 1] = -least, most
-
-
 _COUNTER = np.int64(0)  # of the team: it hands out the leaves
-# The steps of the fit of all leaves of a tree.
-_RANGES, _MEANS, _PRODUCTS, _SLOPES, _PARTS = (np.int64(step) for step in range(5))
+# The steps of the fit of a leaf, after all but the last of which machines exchange what they have.
+_RANGES, _MEANS, _PRODUCTS, _SLOPES = (np.int64(step) for step in range(4))
+_N_STEPS = 4
 
 
 @kernel
-def fit_leaves(team, step, task, rows, linear, sums, scratches):
-    """Do a step of the fit of a tree's linear leaves, whose terms have their features."""
+def fit_leaves(team, steps, task, rows, linear, sums, scratches):
+    """Do the steps ``[first, stop)`` of the fit of a tree's leaves; the first sorts the rows, too.
+
+    The terms have their features.
+    """
     if not assemble(team):
         return
-    if step == _RANGES:
+    if steps[0] == _RANGES:
         if team.rank == 0:
             sort_rows(task.derivatives, rows)
         barrier(team)
@@ -334,16 +349,34 @@ def fit_leaves(team, step, task, rows, linear, sums, scratches):
     while leaf < len(task.nodes):
         order = rows.order[rows.starts[leaf] : rows.starts[leaf + 1]]
         if linear.starts[leaf] < linear.starts[leaf + 1]:
-            if step == _RANGES:
-                find_ranges(task, leaf, order, linear, sums)
-            elif step == _MEANS:
-                add_means(task, leaf, order, linear, sums)
-            elif step == _PRODUCTS:
-                add_products(task, leaf, order, linear, sums, scratch)
-            elif step == _SLOPES:
-                fit_leaf(task, leaf, linear, sums, scratch)
-            else:
-                find_parts(task, leaf, order, linear, sums)
+            # one after the other: the rows of the leaf are in the cache
+            for step in range(steps[0], steps[1]):
+                if step == _RANGES:
+                    find_ranges(task, leaf, order, linear, sums)
+                elif step == _MEANS:
+                    keep_varying(leaf, linear, sums)
+                    add_means(task, leaf, order, linear, sums)
+                elif step == _PRODUCTS:
+                    find_centres(leaf, linear, sums)
+                    add_products(task, leaf, order, linear, sums, scratch.values)
+                else:
+                    fit_leaf(task, leaf, linear, sums, scratch)
+        leaf = next_task(team, _COUNTER, len(task.nodes))
+
+
+@kernel
+def find_limits(team, task, rows, linear, parts):
+    """Find what the lines give the rows of each leaf: minus the smallest, or 0, and the largest."""
+    if not assemble(team):
+        return
+    leaf = next_task(team, _COUNTER, len(task.nodes))
+    while leaf < len(task.nodes):
+        if linear.starts[leaf] < linear.starts[leaf + 1]:
+            least, most = 0.0, 0.0
+            for row in rows.order[rows.starts[leaf] : rows.starts[leaf + 1]]:
+                part = linear_part(linear, leaf, task.raw, np.int64(row))
+                least, most = min(least, part), max(most, part)
+            parts[leaf, 0], parts[leaf, 1] = -least, most
         leaf = next_task(team, _COUNTER, len(task.nodes))
 
 
@@ -357,9 +390,6 @@ def add_linear_parts(team, raw, leaf_of, linear, raw_score):
         raw_score[row] += linear_part(linear, np.int64(leaf_of[row]), raw, row)
 
 
-Everywhere = Callable[[np.ndarray], np.ndarray]
-
-
 def fit_linear_leaves(
     team: ThreadTeam,
     trees: Trees,
@@ -368,14 +398,15 @@ def fit_linear_leaves(
     params: TreeParams,
     raw_score: np.ndarray,
     n_samples: int,
-    everywhere: tuple[Everywhere, ...],
+    everywhere: tuple[Exchange, ...] | None,
 ) -> LinearLeaves:
     """Make the leaves of the trees of one round linear, one tree for each output.
 
     `raw` are the values that the trees were grown on, `derivatives` are of all outputs; a row of
     hessian 0 is not counted. `raw_score`, float64 of shape (n_outputs, n_samples), has the trees'
     values; the linear parts are added in place. `everywhere` returns the elementwise maximum of an
-    array of float64, and the sum of one of int64, over all machines, which have `n_samples` rows.
+    array of float64, and the sum of one of int64, over all machines, which have `n_samples` rows;
+    None: there is one machine.
     """
     model = assemble_model(trees, np.zeros(len(raw_score)), raw.n_features)
     leaves = find_leaves(team, model, raw)
@@ -405,9 +436,9 @@ def _fit_tree(
     task: LeafTask,
     leaf_of: np.ndarray,
     most_terms: int,
-    everywhere: tuple[Everywhere, ...],
+    everywhere: tuple[Exchange, ...] | None,
 ) -> LinearLeaves:
-    n_nodes, (largest, total) = len(task.nodes), everywhere
+    n_nodes = len(task.nodes)
     starts, unlimited = np.empty(n_nodes + 1, dtype=np.int64), np.full((n_nodes, 2), np.inf)
     unlimited[:, 0] = -np.inf
     terms = records(most_terms, LINEAR_TERM_DTYPE)
@@ -417,55 +448,44 @@ def _fit_tree(
     rows = LeafRows(leaf_of, order, np.zeros(n_nodes + 2, dtype=np.int64))
     most = int(np.diff(starts).max())
     wide = (team.size, most + FAR_APART)
-    scratch = LeafScratch(*np.empty((3, *wide)), np.empty((*wide, most)))
-    maxima, none = np.full((n_nodes + starts[-1], 2), -np.inf), np.empty(0, dtype=np.int64)
-    of_nodes, ranges = maxima[:n_nodes], maxima[n_nodes:]
-    sums = LeafSums(
-        largest=of_nodes,
-        ranges=ranges,
-        totals=np.zeros(n_nodes, TOTALS_DTYPE).view(np.recarray),
-        means=none,
-        reach=np.empty(0),
-        products=none,
-        first_products=none,
-        parts=np.zeros((n_nodes, 2)),
-    )
-    team.run(fit_leaves, _RANGES, task, rows, linear, sums, scratch)
-    maxima[:] = largest(maxima)
-    # a feature without two different finite values has no slope, nor one that might overflow
-    is_varying = (-ranges[:, 0] < ranges[:, 1]) & (ranges.max(axis=1) < _LARGEST_VALUE)
-    is_varying &= np.isfinite(of_nodes).all(axis=1).repeat(np.diff(starts))
-    linear = _keep_terms(linear, is_varying)
-    n_terms = np.diff(linear.starts)
+    values, target, slopes = np.empty((3, *wide))
+    scratch = LeafScratch(values, target, slopes, np.empty((*wide, most)))
+    n_terms, n_totals = np.diff(starts), n_nodes * len(_TOTALS)
     first_products = np.concatenate([[0], np.cumsum(n_terms * (n_terms + 3) // 2)])
-    sums = sums._replace(
-        ranges=ranges[is_varying],
-        means=np.zeros(len(linear.terms), dtype=np.int64),
-        reach=np.empty(len(linear.terms)),
+    maxima = np.full((n_nodes + starts[-1], 2), -np.inf)
+    counts = np.zeros(n_totals + starts[-1], dtype=np.int64)
+    sums = LeafSums(
+        largest=maxima[:n_nodes],
+        ranges=maxima[n_nodes:],
+        n_varying=np.zeros(n_nodes, dtype=np.int64),
+        totals=counts[:n_totals].view(TOTALS_DTYPE).view(np.recarray),
+        means=counts[n_totals:],
+        reach=np.empty(starts[-1]),
         products=np.zeros(first_products[-1], dtype=np.int64),
         first_products=first_products,
     )
-    team.run(fit_leaves, _MEANS, task, rows, linear, sums, scratch)
-    totals = np.asarray(sums.totals).view(np.int64)
-    totals[:], sums.means[:] = np.split(total(np.append(totals, sums.means)), [len(totals)])
-    team.run(fit_leaves, _PRODUCTS, task, rows, linear, sums, scratch)
-    sums.products[:] = total(sums.products)
-    team.run(fit_leaves, _SLOPES, task, rows, linear, sums, scratch)
-    # since rows may miss the others' features
-    linear = _keep_terms(linear, ~np.isnan(linear.terms.slope))
-    team.run(fit_leaves, _PARTS, task, rows, linear, sums, scratch)
-    least, most = (largest(sums.parts) * [-1.0, 1.0] + 0.0).T  # 0.0 in the place of -0.0
-    # what the rows of a leaf get, within `max_delta_step`
+    exchanged = []
+    if everywhere is not None:
+        largest, total = everywhere
+        exchanged = [(maxima, largest), (counts, total), (sums.products, total)]
+    for first, (numbers, exchange) in enumerate(exchanged):
+        team.run(fit_leaves, (first, first + 1), task, rows, linear, sums, scratch)
+        numbers[:] = exchange(numbers)
+    team.run(fit_leaves, (len(exchanged), _N_STEPS), task, rows, linear, sums, scratch)
+    # no term without slope, since rows may miss its feature
+    found = linear.terms[: starts[-1]].view(np.recarray)
+    has_slope = ~np.isnan(found.slope)
+    n_before = np.concatenate([[0], np.cumsum(has_slope)])
+    linear = linear._replace(starts=n_before[starts], terms=found[has_slope])
+    parts = np.zeros((n_nodes, 2))
+    team.run(find_limits, task, rows, linear, parts)
+    if everywhere is not None:
+        parts = everywhere[0](parts)
+    least, most = (parts * [-1.0, 1.0] + 0.0).T  # 0.0 in the place of -0.0
+    # within `max_delta_step`, unless the leaf is constant
     step, values = task.params.learning_rate * task.params.max_delta_step, task.nodes.value
     limits = np.column_stack([np.maximum(least, -step - values), np.minimum(most, step - values)])
     return linear._replace(limits=np.where(np.diff(linear.starts)[:, np.newaxis] > 0, limits, 0.0))
-
-
-def _keep_terms(linear: LinearLeaves, are_kept: np.ndarray) -> LinearLeaves:
-    """Return linear leaves of some of their terms."""
-    n_before = np.concatenate([[0], np.cumsum(are_kept)])
-    terms = linear.terms[: len(are_kept)][are_kept].view(np.recarray)
-    return linear._replace(starts=n_before[linear.starts], terms=terms)
 
 
 @kernel

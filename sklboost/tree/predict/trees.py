@@ -63,7 +63,7 @@ def first_trees(trees: Trees, n_trees: int) -> Trees:
         trees.params[:n_trees],
         trees.outputs[:n_nodes],
         first_bits(trees.bits, n_nodes),
-        None if trees.linear is None else _first_linear(trees.linear, n_nodes),
+        None if trees.linear is None else _linear_of(trees.linear, 0, n_nodes),
         None if trees.unpruned is None else first_trees(trees.unpruned, n_trees),
     )
 
@@ -85,10 +85,6 @@ def take_trees(trees: Trees, start: int, stop: int) -> Trees:
     """Return the trees ``[start, stop)``, or up to the last, without a copy of their nodes."""
     trees = first_trees(trees, min(stop, len(trees.n_pruned)))
     node, bits, unpruned = int(trees.starts[start]), trees.bits, trees.unpruned
-    if (linear := trees.linear) is not None:
-        term = int(linear.starts[node])
-        starts, terms = linear.starts[node:] - term, linear.terms[term:]
-        linear = LinearLeaves(starts, linear.shifts[node:], linear.limits[node:], terms)
     if len(bits.starts) > 0:
         word = int(bits.starts[node])
         starts, in_use = bits.starts[node:] - word, bits.in_use
@@ -100,7 +96,7 @@ def take_trees(trees: Trees, start: int, stop: int) -> Trees:
         trees.params[start:],
         trees.outputs[node:],
         bits,
-        linear,
+        None if trees.linear is None else _linear_of(trees.linear, node, len(trees.nodes)),
         None if unpruned is None else take_trees(unpruned, start, stop),
     )
 
@@ -171,11 +167,11 @@ def join_bits(parts: Sequence[tuple[CategoryBits, int]]) -> CategoryBits:
     )
 
 
-def _first_linear(linear: LinearLeaves, n_nodes: int) -> LinearLeaves:
-    """Return the linear leaves among the first nodes, without a copy."""
-    starts = linear.starts[: n_nodes + 1]
-    terms = linear.terms[: starts[-1]].view(np.recarray)
-    return LinearLeaves(starts, linear.shifts[:n_nodes], linear.limits[:n_nodes], terms)
+def _linear_of(linear: LinearLeaves, start: int, stop: int) -> LinearLeaves:
+    """Return the linear leaves among the nodes ``[start, stop)``."""
+    starts, nodes = linear.starts[start : stop + 1], slice(start, stop)
+    terms = linear.terms[starts[0] : starts[-1]].view(np.recarray)
+    return LinearLeaves(starts - starts[0], linear.shifts[nodes], linear.limits[nodes], terms)
 
 
 def join_linear(parts: Sequence[tuple[LinearLeaves | None, int]]) -> LinearLeaves | None:
