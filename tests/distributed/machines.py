@@ -73,21 +73,22 @@ class ThreadGroup:
 
 
 class LocalBins:
-    """Bins in memory, whose blocks of rows are dealt out at random."""
+    """Bins in memory, or also their values, whose blocks of rows are dealt out at random."""
 
-    def __init__(self, binned, seed=0):
+    def __init__(self, binned, values=None, seed=0):
         self.cuts, self.has_missing = binned.binning.cuts, binned.binning.has_missing
         self._bins, self.n_samples = binned.bins, len(binned.bins)
-        self._seed = seed
+        self._values, self._seed = values, seed
 
-    def place(self, workers, columns):
+    def place(self, workers, columns, *, as_values):
         assert not columns
+        rows = self._values if as_values else self._bins
         n_blocks = -(-len(self._bins) // BLOCK_ROWS)
         owner = np.random.default_rng(self._seed).integers(len(workers), size=n_blocks)
         owners = {worker: np.flatnonzero(owner == i) for i, worker in enumerate(workers)}
 
         def of(blocks):
-            return self._bins[row_numbers(blocks * BLOCK_ROWS, self.n_samples)]
+            return rows[row_numbers(blocks * BLOCK_ROWS, self.n_samples)]
 
         return {
             worker: (blocks, ((of(blocks),), _ALL, _ALL))
@@ -96,14 +97,14 @@ class LocalBins:
         }
 
 
-def on_machines(monkeypatch, group, binned):
-    """Let trainings from now on be those of a group, on rows that were binned."""
+def on_machines(monkeypatch, group, binned, values=None):
+    """Let trainings from now on be those of a group, on rows that were binned, or their values."""
     made = []
     with ThreadTeam(1) as team:
         bins = Bins(*training_bins(team, binned, NO_WEIGHT, binned.max_bin))
 
     def make_grower(team, task, limits):
-        made.append(ClusterRounds(group, LocalBins(binned), team, task, limits))
+        made.append(ClusterRounds(group, LocalBins(binned, values), team, task, limits))
         return made[-1]
 
     monkeypatch.setattr(fitting, "bin_rows", lambda *_: bins._replace(make_grower=make_grower))
@@ -111,9 +112,9 @@ def on_machines(monkeypatch, group, binned):
 
 
 def assert_same_model(one, other):
-    for name in ("nodes", "outputs", "tree_starts", "n_pruned", "base_score"):
-        np.testing.assert_array_equal(
-            np.asarray(getattr(one.model_, name)).view(np.uint8),
-            np.asarray(getattr(other.model_, name)).view(np.uint8),
-            err_msg=name,
-        )
+    assert (one.model_.linear is None) == (other.model_.linear is None)
+    for name in ("nodes", "outputs", "tree_starts", "n_pruned", "base_score", "linear"):
+        parts = [getattr(model.model_, name) for model in (one, other)]
+        for pair in zip(*parts, strict=True) if isinstance(parts[0], tuple) else [parts]:
+            bits = [np.asarray(part).view(np.uint8) for part in pair if part is not None]
+            np.testing.assert_array_equal(bits[:1], bits[1:], err_msg=name)

@@ -75,6 +75,7 @@ MODELS = {
     "quantiles": XGBRegressorLite(
         n_estimators=3, objective="reg:quantileerror", quantile_alpha=[0.1, 0.5]
     ),
+    "lines": XGBRegressorLite(n_estimators=4, linear_tree=True),
 }
 
 
@@ -91,11 +92,12 @@ def test_arrays(cluster, name):
     assert other.fit_report_.traffic["histograms"][0] > 0
 
 
-@pytest.mark.parametrize("strategy", ["one_output_per_tree", "multi_output_tree"])
-def test_frames_with_categories_times_and_several_targets(cluster, strategy):
+@pytest.mark.parametrize("how", ["one_output_per_tree", "multi_output_tree", "lines"])
+def test_frames_with_categories_times_and_several_targets(cluster, how):
     X, y = make_frame()
     targets = np.column_stack([y, np.where(X["a"] > 0, y**2, np.nan)])
-    model = XGBRegressorLite(n_estimators=3, multi_strategy=strategy, max_cat_to_onehot=5)
+    model = XGBRegressorLite(n_estimators=3, max_cat_to_onehot=5)
+    model.set_params(**dict(linear_tree=True) if how == "lines" else dict(multi_strategy=how))
     one = model.fit(X, targets)
     frame = dd.from_pandas(X, npartitions=5, sort=False)
     other = clone(model).fit(frame, da.from_array(targets, chunks=3000))
@@ -104,10 +106,11 @@ def test_frames_with_categories_times_and_several_targets(cluster, strategy):
     assert repr(other.categories_) == repr(one.categories_)
 
 
-def test_early_stopping_on_rows_that_are_held_out(cluster):
+@pytest.mark.parametrize("linear_tree", [False, True])
+def test_early_stopping_on_rows_that_are_held_out(cluster, linear_tree):
     model = XGBRegressorLite(
         n_estimators=200, learning_rate=0.6, early_stopping_rounds=2, refit=True, random_state=0
-    )
+    ).set_params(linear_tree=linear_tree)
     one, other = model.fit(X, Y), clone(model).fit(chunked(X), Y)
     assert_same_fit(one, other, X)
     assert one.best_iteration_ == other.best_iteration_ < 199
@@ -153,8 +156,10 @@ def test_pruning_paths(cluster, kind):
     np.testing.assert_array_equal(one.impurities, other.impurities)
 
 
-def test_models_are_continued(cluster):
-    one = XGBRegressorLite(n_estimators=5, subsample=0.5, random_state=0).fit(X, Y)
+@pytest.mark.parametrize("linear_tree", [False, True])
+def test_models_are_continued(cluster, linear_tree):
+    one = XGBRegressorLite(n_estimators=5, subsample=0.5, random_state=0)
+    one.set_params(linear_tree=linear_tree).fit(X, Y)
     start = clone(one).set_params(n_estimators=2).fit(chunked(X), Y)
     other = clone(one).set_params(n_estimators=3).fit(chunked(X), Y, init_model=start)
     assert_same_model(one, other)
@@ -319,9 +324,6 @@ class OfGroupsThatNothingPrepares(NotOfRows):
 
 
 REFUSED = {
-    "linear_tree=True, whose leaves add up floats .* of all rows,": XGBRegressorLite(
-        linear_tree=True
-    ),
     "NotOfRows": XGBRegressorLite(objective=NotOfRows()),
     "NotOfRows'": XGBClassifierLite(objective=NotOfRows()),
     "OfGroupsThatNothingPrepares": XGBRegressorLite(objective=OfGroupsThatNothingPrepares()),

@@ -46,11 +46,13 @@ X, Y = make_rows()
 def fit_both(monkeypatch, model, X, y, group, **arguments):
     """Fit on one machine and on a group; return both estimators and the rounds of the group."""
     categories = arguments.pop("categories", "from_dtype")
-    B = bin_features(X, max_bin=model.max_bin, categorical_features=categories)
-    one = model.fit(B, y, **arguments)
+    weight = arguments.get("sample_weight")
+    B = bin_features(X, model.max_bin, weight, categorical_features=categories)
+    rows = X if model.linear_tree else B
+    one = model.fit(rows, y, **arguments)
     with monkeypatch.context() as patch:
-        made = on_machines(patch, group, B)
-        other = clone(model).fit(B, y, **arguments)
+        made = on_machines(patch, group, B, X)
+        other = clone(model).fit(rows, y, **arguments)
     (rounds,) = made
     return one, other, rounds
 
@@ -193,6 +195,39 @@ def test_rounds_are_dropped(monkeypatch, name, n_machines):
     assert (len(group.names) < n_machines) == (n_machines == 5)
 
 
+LINEAR = dict(n_estimators=4, linear_tree=True, random_state=0)
+LINES = {
+    "numbers": XGBRegressorLite(**LINEAR, linear_lambda=0.1, max_delta_step=0.9, max_depth=9),
+    "infinite values": XGBRegressorLite(**LINEAR, sampling_method="gradient_based", subsample=0.3),
+    "single precision": XGBRegressorLite(**LINEAR, grow_policy="lossguide", min_child_weight=30.0),
+    "parallel trees": XGBRegressorLite(**LINEAR, num_parallel_tree=3, subsample=0.5),
+    "classes": XGBClassifierLite(**LINEAR, subsample=0.6),
+    "targets": XGBRegressorLite(**LINEAR),
+}
+
+
+@pytest.mark.parametrize("n_machines", [1, 2, 3, 5])
+@pytest.mark.parametrize("name", LINES)
+def test_linear_leaves(monkeypatch, name, n_machines):
+    X, y = make_rows()
+    if name == "infinite values":
+        X[::19, 0], X[::23, 1], X[5, 2], X[:, 3] = np.inf, -np.inf, 1e300, X[:, 3] * 1e-305
+    elif name == "single precision":
+        X = X.astype(np.float32)
+    elif name == "classes":
+        y = classes_of(y, 3)
+    elif name == "targets":
+        y = np.column_stack([y, np.where(X[:, 1] > 5, y**2, np.nan)])
+    weight = np.random.default_rng(0).exponential(size=N_ROWS)
+    group = ThreadGroup(n_machines, n_threads=2 - n_machines % 2, lose_at=[2])
+    given = dict(sample_weight=weight, X_val=X[:500], y_val=y[:500])
+    one, other, rounds = fit_both(monkeypatch, LINES[name], X, y, group, **given)
+    assert len(one.model_.linear.terms) > 30
+    assert_same_model(one, other)
+    assert one.evals_result_ == other.evals_result_
+    assert ("leaves" in rounds.traffic) == (n_machines > 2)  # of those left
+
+
 @njit
 def row_function(y_true, y_pred):
     difference = y_pred - y_true
@@ -302,10 +337,11 @@ def test_messages_do_not_grow_with_rows(monkeypatch):
     assert counts[0] == counts[1] == {"blocks": 2, "scales": 8, "histograms": 32, "splits": 32}
 
 
-def test_a_failed_exchange_ends_the_training(monkeypatch):
+@pytest.mark.parametrize("linear_tree", [False, True])
+def test_a_failed_exchange_ends_the_training(monkeypatch, linear_tree):
     B = bin_features(X)
     group = ThreadGroup(2)
-    on_machines(monkeypatch, group, B)
+    on_machines(monkeypatch, group, B, X)
     begun = group.start
 
     def start_and_stop(make, arguments):
@@ -313,8 +349,9 @@ def test_a_failed_exchange_ends_the_training(monkeypatch):
         group._peers[0].stop()
 
     monkeypatch.setattr(group, "start", start_and_stop)
+    model = XGBRegressorLite(n_estimators=5, linear_tree=linear_tree)
     with pytest.raises((StoppedError, LostPeerError)):
-        XGBRegressorLite(n_estimators=5).fit(B, Y)
+        model.fit(X if linear_tree else B, Y)
 
 
 def test_all_that_may_be_large_is_sent_as_arrays(monkeypatch):

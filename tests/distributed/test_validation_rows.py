@@ -141,7 +141,7 @@ def test_sparse_rows_stay():
 
 
 @pytest.mark.usefixtures("cluster")
-@pytest.mark.parametrize("how", ["held out", "warm start", "of functions", "refit"])
+@pytest.mark.parametrize("how", ["held out", "warm start", "of functions", "refit", "lines"])
 def test_features_stay_in_other_fits(monkeypatch, how):
     """What such fits need of the rows besides comes here: targets, or raw scores."""
 
@@ -165,6 +165,9 @@ def test_features_stay_in_other_fits(monkeypatch, how):
     for is_there in (False, True):
         rows = in_chunks(train, 5000) | in_chunks(judges, 700) if is_there else train | judges
         course = clone(model)
+        if how == "lines":  # after rounds of lines constant ones, too
+            course.set_params(linear_tree=True, n_estimators=3).fit(**rows)
+            course.set_params(linear_tree=False, warm_start=True, n_estimators=60)
         if how == "warm start":
             course.set_params(warm_start=True, n_estimators=4).fit(**rows).set_params(
                 n_estimators=60
