@@ -102,6 +102,16 @@ def test_a_worker_with_several_targets_is_killed(client):
     assert_same_model(there, alone)
 
 
+def test_a_worker_with_linear_leaves_is_killed(client):
+    model = XGBRegressorLite(n_estimators=6, linear_tree=True)
+    alone = clone(model).fit(X, Y, X_val=X[:99], y_val=Y[:99])
+    model.set_params(callbacks=[At({2}, lambda: kill(client))])
+    there = [da.from_array(X, chunks=(3000, -1)), da.from_array(Y, chunks=7000)]
+    model.fit(*there, X_val=there[0][:99], y_val=there[1][:99])
+    assert_same_model(model, alone)
+    assert model.evals_result_ == alone.evals_result_
+
+
 def test_a_worker_that_leaves_in_peace(alone):
     with open_group(2) as group:
         client = group._client

@@ -75,6 +75,13 @@ def test_weight_two_is_the_row_twice(task, sampling):
 
 
 @each_task
+def test_the_order_of_the_rows_does_not_matter(task):
+    model, X, y = make(task)
+    order = np.random.default_rng(0).permutation(len(y))
+    check_same_model(clone(model).fit(X[order], y[order]), model.fit(X, y), X)
+
+
+@each_task
 def test_table_gives_predictions(task):
     model, X, y = make(task, n_estimators=3)
     model.fit(X, y)

@@ -1,5 +1,7 @@
 """One leaf at a time, by hand."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -195,3 +197,56 @@ def test_units_do_not_matter(scale, offset):
     slopes = np.array(terms_of(linear))[:, 0] * scale
     assert_allclose(slopes, np.array(terms_of(expected))[:, 0], rtol=1e-6)
     assert_allclose(linear.limits, expected.limits, rtol=1e-6)
+
+
+# --- whole numbers -------------------------------------------------------------------------------
+
+
+def exact_line(X, gradient, hessian, centres, linear_lambda):
+    """Return the weighted means and the slopes of a leaf, as fractions rounded once."""
+    X, gradient, hessian = (np.vectorize(Fraction)(each) for each in (X, gradient, hessian))
+    means = (hessian[:, np.newaxis] * X).sum(axis=0) / hessian.sum()
+    distances = X - np.vectorize(Fraction)(centres)
+    reach = np.abs(distances).max(axis=0)
+    values = distances / reach
+    system = values.T @ (hessian[:, np.newaxis] * values)
+    system += np.diag([Fraction(linear_lambda)] * len(reach))
+    system = np.column_stack([system, -values.T @ gradient])
+    for pivot in range(len(system)):  # by Gauss and Jordan
+        system[pivot] /= system[pivot, pivot]
+        for row in set(range(len(system))) - {pivot}:
+            system[row] -= system[row, pivot] * system[pivot]
+    return means.astype(float), (system[:, -1] / reach).astype(float)
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-25, 1e25])
+def test_slopes_are_those_of_fractions(scale):
+    random = np.random.default_rng(0)
+    X = np.column_stack([random.exponential(size=400) ** 3, random.normal(1e4, 1.0, 400)])
+    gradient = (X[:, 0] * 0.1 - X[:, 1] + 1e4 + random.normal(size=400)).astype(np.float32)
+    hessian = random.exponential(size=400).astype(np.float32)
+    weight = random.exponential(size=400).round(3) * scale
+    linear, _ = fit(X, gradient, hessian, weight, linear_lambda=3.0 * scale)
+    slopes, centres, features = zip(*terms_of(linear), strict=True)
+    weighted = (values.astype(float) * weight for values in (gradient, hessian))
+    means, exact = exact_line(X[:, features], *weighted, centres, 3.0 * scale)
+    assert_allclose(centres, means, rtol=1e-13)
+    assert_allclose(slopes, exact, rtol=1e-11)
+
+
+def test_bits_depend_on_no_order_of_rows_and_no_threads():
+    random = np.random.default_rng(0)
+    X = random.normal(size=(3000, 2)) ** 3
+    X[random.random(X.shape) < 0.1] = nan
+    X[::7] = inf, 1.0
+    gradient, weight = random.normal(size=3000), random.exponential(size=3000)
+    linear, raw_score = fit(X, gradient, weight=weight, linear_lambda=0.1)
+    assert len(terms_of(linear)) == 2
+    for n_threads in range(1, 6):
+        order = random.permutation(3000)
+        other, scores = fit(
+            X[order], gradient[order], None, weight[order], n_threads, linear_lambda=0.1
+        )
+        for one, another in zip(linear, other, strict=True):
+            assert one.tobytes() == another.tobytes()
+        assert_array_equal(scores, raw_score[order])
