@@ -201,7 +201,7 @@ class ClusterBins:
         self.n_samples = len(X)
 
     def place(
-        self, workers: Sequence[str], columns: Sequence[ClusterColumn] = (), *, as_values: bool
+        self, workers: Sequence[str], columns: Sequence[ClusterColumn] = (), as_values: bool = False
     ) -> dict[str, tuple[Any, ...]]:
         """Bin all partitions, unless `as_values`, and do as :meth:`ClusterFeatures.place` does.
 
