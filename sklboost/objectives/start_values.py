@@ -52,6 +52,13 @@ def of_parts(function: Callable[..., Any], *columns: Column, **settings: Any) ->
     ]
 
 
+def apply(function: Callable[..., Any], values: Column, *others: Any, **settings: Any) -> Any:
+    """Return ``function(values, *others, **settings)``; of columns it is a column."""
+    if isinstance(values, RemoteColumn):
+        return values.apply(function, *others, **settings)
+    return function(values, *others, **settings)
+
+
 def exact_sums(
     function: Callable[..., Any], *columns: Column, n_values: int | None = None, **settings: Any
 ) -> np.ndarray:
@@ -363,11 +370,15 @@ def derivatives_at(
 
     They are below one another; all rows have the same raw score.
     """
-    targets = np.ascontiguousarray(np.atleast_2d(y))
-    raw_score = np.repeat(score, targets.shape[1]).reshape(len(score), -1)
-    gradient, hessian = loss.gradients(targets, raw_score)
+    gradient, hessian = loss.gradients(*all_at(y, score))
     derivatives = np.concatenate([gradient, hessian, np.abs(gradient)])
     return derivatives if weight is None else derivatives * weight
+
+
+def all_at(y: np.ndarray, score: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return targets, shape (n_targets, n_samples), and as many times the same raw scores."""
+    targets = np.ascontiguousarray(np.atleast_2d(y))
+    return targets, np.repeat(score, targets.shape[1]).reshape(len(score), -1)
 
 
 def hessian_at(y: np.ndarray, *, loss: "Loss", score: np.ndarray) -> np.ndarray:

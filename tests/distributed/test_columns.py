@@ -14,6 +14,7 @@ from sklearn.base import clone
 from sklboost import (
     Loss,
     XGBClassifierLite,
+    XGBDistributionLite,
     XGBRankerLite,
     XGBRegressorLite,
     XGBSurvivalLite,
@@ -165,6 +166,34 @@ def test_they_do_not_come_to_the_client(monkeypatch, name, is_weighted):
     weight = in_chunks(WEIGHT, 5000) if is_weighted else None
     other = clone(MODELS[name]).fit(in_chunks(X), in_chunks(y), sample_weight=weight)
     assert_same_model(one, other)
+
+
+# With zeros, and tails for which steps of the search of a start value are checked.
+HEAVY = np.round(8.0 * np.exp(3.0 * Y))
+
+
+@pytest.mark.usefixtures("cluster")
+@pytest.mark.parametrize("name", ["laplace", "lognormal", "zero_inflated_negative_binomial"])
+def test_targets_of_distributions_do_not_come_to_the_client(monkeypatch, name):
+    model = XGBDistributionLite(distribution=name, n_estimators=2)
+    y, weight = HEAVY + (name == "lognormal"), None if name == "lognormal" else WITH_ZEROS
+    one = clone(model).fit(X, y, sample_weight=weight)
+    monkeypatch.setattr(ClusterColumn, "__array__", refuse)
+    weight = None if weight is None else in_chunks(weight, 5000)
+    other = clone(model).fit(in_chunks(X), in_chunks(y, 3000), sample_weight=weight)
+    assert_same_model(one, other)
+
+
+@pytest.mark.usefixtures("cluster")
+def test_errors_of_targets_of_distributions():
+    for name, y, message in [
+        ("lognormal", with_value(HEAVY + 1.0, 9000, -2.0), "y.9000.=-2: .* targets > 0"),
+        ("poisson", with_value(HEAVY, 4100, 0.5), "y.4100.=0.5: .* whole numbers"),
+        ("zero_inflated_gamma", 0.0 * HEAVY, "0 in every row of positive weight"),
+    ]:
+        for rows in ((X, y), (in_chunks(X), in_chunks(y, 3000))):
+            with pytest.raises(ValueError, match=message):
+                XGBDistributionLite(distribution=name, n_estimators=2).fit(*rows)
 
 
 @pytest.mark.usefixtures("cluster")

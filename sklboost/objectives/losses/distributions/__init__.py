@@ -25,7 +25,13 @@ from sklboost.objectives.blocks import (
 from sklboost.objectives.domains import ANYWHERE, Domain, refuse_first
 from sklboost.objectives.loss import Loss
 from sklboost.objectives.metric import Metric, losses_of_rows, mean_of_rows
-from sklboost.objectives.start_values import weighted_mean
+from sklboost.objectives.start_values import (
+    all_at,
+    apply,
+    exact_sum,
+    exact_sums,
+    weighted_mean,
+)
 
 # Logarithms of scales are kept within these: a thousandth and a thousand of the targets' spread.
 # Without a least scale the likelihood of equal targets would have no largest value.
@@ -211,16 +217,24 @@ class DistributionLoss(Loss):
         Steps that do not get shorter go around it, or along the end of a range. From then on they
         are halved until the likelihood is no less than before.
         """
-        targets, is_checked, last_length = np.atleast_2d(y), False, np.inf
-        score = np.array(self.guess(targets[0], weight), dtype=np.float64)
+        targets, is_checked, last_length = y[0] if y.ndim > 1 else y, False, np.inf
+        score = np.array(self.guess(targets, weight), dtype=np.float64)
         if self.guess_is_best:
             return score
+        total = exact_sum(weight) if len(weight) else len(targets)
+
+        def mean_of(function: Callable[..., Any], constants: np.ndarray) -> np.ndarray:
+            """Return the mean of each row of ``function(targets)`` at constant raw scores."""
+            rows = apply(function, targets, loss=self, score=constants)
+            weighed = (np.multiply, rows, weight) if len(weight) else (np.positive, rows)
+            return exact_sums(*weighed) / total
+
         for count in range(_MOST_STEPS):
             before = score
             if is_checked:
-                score = self._checked_step(targets, weight, score)
+                score = self._checked_step(mean_of, score)
             else:
-                step, information = self._scoring_step(targets, weight, score)
+                step, information = self._scoring_step(mean_of, score)
                 score = score + np.clip(step, -1.0, 1.0)
                 length = float((information * step * step).sum())
                 is_checked = count >= _FREE_STEPS and length >= last_length
@@ -232,29 +246,25 @@ class DistributionLoss(Loss):
         return score
 
     def _scoring_step(
-        self, y: np.ndarray, weight: np.ndarray, score: np.ndarray
+        self, mean_of: Callable[..., np.ndarray], score: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return the step of Fisher scoring from constants, and the information."""
-        raw_score = np.repeat(score, y.shape[1]).reshape(len(score), -1)
-        slope, information = np.array(
-            [[weighted_mean(row, weight) for row in of] for of in self.gradients(y, raw_score)]
-        )
+        slope, information = mean_of(derivatives_at, score).reshape(2, -1)
         return -slope / information, information
 
-    def _checked_step(self, y: np.ndarray, weight: np.ndarray, score: np.ndarray) -> np.ndarray:
+    def _checked_step(self, mean_of: Callable[..., np.ndarray], score: np.ndarray) -> np.ndarray:
         """Return constants within the limits that are at least as likely."""
 
         def value(constants: np.ndarray) -> float:
-            raw_score = np.repeat(constants, y.shape[1]).reshape(len(constants), -1)
-            return self.value(y, raw_score, weight)
+            return float(mean_of(values_at, constants)[0])
 
         score, least, most = self.limited(score), *np.array(self.limits).T
         # at an end only the gradients of rows that lead away from it are left
         inside = np.clip(score, least + _TOLERANCE, most - _TOLERANCE)
-        step, _ = self._scoring_step(y, weight, inside)
+        step, _ = self._scoring_step(mean_of, inside)
         stays = ((score <= least) & (step < 0.0)) | ((score >= most) & (step > 0.0))
         if stays.any():  # the others move as if it were known
-            step, _ = self._scoring_step(y, weight, np.where(stays, score, inside))
+            step, _ = self._scoring_step(mean_of, np.where(stays, score, inside))
             step[stays] = 0.0
         step /= max(1.0, np.abs(step).max())
         highest = value(score)
@@ -273,7 +283,17 @@ class DistributionLoss(Loss):
         is_outside = self.targets.lacks(y)
         words = f"targets {self.targets.words}"
         if self.is_of_counts:
-            is_outside |= y != np.floor(y)
+            is_outside = is_outside | (y != np.floor(y))  # a column is not changed in place
             words = "whole numbers >= 0 as targets"
         why = f"distribution={self.name!r} needs {words}; choose another distribution"
         refuse_first(is_outside, y, name, why)
+
+
+def derivatives_at(y: np.ndarray, loss: DistributionLoss, score: np.ndarray) -> np.ndarray:
+    """Return gradients, and below them the information, of rows that all have these raw scores."""
+    return np.concatenate(loss.gradients(*all_at(y, score)))
+
+
+def values_at(y: np.ndarray, loss: DistributionLoss, score: np.ndarray) -> np.ndarray:
+    """Return the losses of rows that all have these raw scores, shape (1, n_samples)."""
+    return loss.row_values(*all_at(y, score))[np.newaxis]

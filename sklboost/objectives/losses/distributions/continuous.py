@@ -104,7 +104,7 @@ class LocationScale(DistributionLoss):
     @classmethod
     def _scale_of(cls, y: np.ndarray, weight: np.ndarray) -> float:
         """Return the scale of largest likelihood, or something near to it."""
-        return math.sqrt(weighted_mean((y - weighted_mean(y, weight)) ** 2, weight))
+        return math.sqrt(weighted_mean(np.square(y - weighted_mean(y, weight)), weight))
 
     def guess(self, y: np.ndarray, weight: np.ndarray) -> list[float]:
         """Return raw scores of the median or mean, and of the scale."""

@@ -140,7 +140,7 @@ class NegativeBinomial(DistributionLoss):
     def guess(self, y: np.ndarray, weight: np.ndarray) -> list[float]:
         """Return raw scores of the moments."""
         mean = weighted_mean(y, weight)
-        excess = weighted_mean((y - mean) ** 2, weight) - mean
+        excess = weighted_mean(np.square(y - mean), weight) - mean
         size = mean * mean / excess if excess > 0.0 else 100.0
         return [_log_of_mean(y, weight), min(max(math.log(max(size, 1e-3)), -5.0), 5.0)]
 
