@@ -22,8 +22,10 @@ from sklboost.docstrings import describe_methods
 if TYPE_CHECKING:
     from sklboost.boosting.training import Training
 
-# What callbacks see of it, the Notes of :class:`TrainingCallback` describe.
-TrainingState: TypeAlias = "Training"
+    # What callbacks see of it, the Notes of :class:`TrainingCallback` describe.
+    TrainingState: TypeAlias = Training
+else:  # its module imports this one
+    TrainingState = Any
 # {"validation_0": {"logloss": [one value a round]}}
 EvalsLog = Mapping[str, Mapping[str, Sequence[float]]]
 

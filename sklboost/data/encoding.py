@@ -515,9 +515,9 @@ def instant_text(instant: np.datetime64, timezone: str) -> str:
 def zone_of(name: str) -> tzinfo:
     """Return a time zone by its name, or by how far it is from UTC, such as "UTC+02:00"."""
     offset = re.search(r"[+-]\d\d:\d\d$", name)
-    if offset is not None:
-        return datetime.strptime(offset[0], "%z").tzinfo or UTC
     try:
+        if offset is not None:
+            return datetime.strptime(offset[0], "%z").tzinfo or UTC
         return ZoneInfo(name)
     except (KeyError, ValueError, OSError):  # of another library, or not known here
         return UTC

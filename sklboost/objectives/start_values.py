@@ -52,13 +52,6 @@ def of_parts(function: Callable[..., Any], *columns: Column, **settings: Any) ->
     ]
 
 
-def apply(function: Callable[..., Any], values: Column, *others: Any, **settings: Any) -> Any:
-    """Return ``function(values, *others, **settings)``; of columns it is a column."""
-    if isinstance(values, RemoteColumn):
-        return values.apply(function, *others, **settings)
-    return function(values, *others, **settings)
-
-
 def exact_sums(
     function: Callable[..., Any], *columns: Column, n_values: int | None = None, **settings: Any
 ) -> np.ndarray:

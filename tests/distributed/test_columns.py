@@ -206,7 +206,8 @@ def test_margins_do_not_come_to_the_client(monkeypatch, name):
     given = {"sample_weight": in_chunks(WITH_ZEROS, 5000), "base_margin": in_chunks(margin, 6000)}
     with monkeypatch.context() as patch:
         patch.setattr(ClusterColumn, "__array__", refuse)
-        other = clone(model).fit(*there, **given)
+        groups = in_chunks(np.arange(N_ROWS) // 7, 2000) if name == "focal" else None
+        other = clone(model).fit(*there, **given, groups=groups)
     assert_same_model(one, other)
     if name == "Huber":  # continued by the same loss, and by another one
         for slope in (0.5, 1.5):

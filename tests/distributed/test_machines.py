@@ -46,7 +46,7 @@ X, Y = make_rows()
 def fit_both(monkeypatch, model, X, y, group, **arguments):
     """Fit on one machine and on a group; return both estimators and the rounds of the group."""
     categories = arguments.pop("categories", "from_dtype")
-    weight = arguments.get("sample_weight")
+    weight = arguments.get("sample_weight") if model.linear_tree else None
     B = bin_features(X, model.max_bin, weight, categorical_features=categories)
     rows = X if model.linear_tree else B
     one = model.fit(rows, y, **arguments)

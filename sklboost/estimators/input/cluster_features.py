@@ -4,7 +4,7 @@ Names, kinds and encodings are those of the same rows in one place. What an enco
 the distinct values of a column and their weights, comes here; all other values stay.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Sized
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -157,8 +157,9 @@ def cluster_queries(
                 return given
             along = along or column.partitions()
     weight, n_rows = found[-1], len(found[0])
-    is_of_rows = not _is_there(weight, 1) and np.ndim(weight) > 0 and len(weight) == n_rows
-    return given if is_of_rows else (*found,)
+    if _is_there(weight, 1) or not isinstance(weight, Sized) or getattr(weight, "ndim", 1) == 0:
+        return (*found,)
+    return given if len(weight) == n_rows else (*found,)  # weights of rows, which are all here
 
 
 def _is_there(given: Any, most: int) -> bool:

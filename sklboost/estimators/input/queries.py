@@ -18,9 +18,8 @@ from sklboost.engine.structs import RemoteColumn
 from sklboost.estimators.input.feature_names import FittedFeatures, column_names
 from sklboost.estimators.input.features import features
 from sklboost.estimators.input.rows import one_each, one_for_each_set, row_values
-from sklboost.estimators.input.targets import RegressionTargets, Targets
+from sklboost.estimators.input.targets import RegressionTargets, Targets, apply
 from sklboost.estimators.parameters.boosters import Parameters
-from sklboost.objectives.start_values import apply
 
 
 class GivenQueries(NamedTuple):

@@ -133,7 +133,8 @@ def one_each(
 ) -> Any:
     """Return one value for each row, such as the label of its query.
 
-    Of a part of the rows nobody knows how many there are; a column of parts is returned.
+    `given` may be of a part of the rows: then `n_rows` is None. What was read by parts, a
+    RemoteColumn, is returned as it is.
     """
     is_read = isinstance(given, RemoteColumn)
     values: Any = given if is_read else np.asarray(row_values(given, name, what, numeric=numeric))

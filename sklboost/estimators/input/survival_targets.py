@@ -14,6 +14,7 @@ from sklboost.estimators.input.rows import one_each, row_values
 from sklboost.estimators.input.targets import (
     RegressionTargets,
     Targets,
+    apply,
     distinct_labels,
     listed,
     places_among,
@@ -23,7 +24,7 @@ from sklboost.objectives.domains import refuse_first
 from sklboost.objectives.loss import Loss
 from sklboost.objectives.losses.aft import AcceleratedFailureTime
 from sklboost.objectives.losses.cox import Cox, risk_sets
-from sklboost.objectives.start_values import apply, of_parts
+from sklboost.objectives.start_values import of_parts
 
 
 @dataclass(frozen=True, eq=False)

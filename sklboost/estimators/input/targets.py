@@ -30,7 +30,7 @@ from sklboost.estimators.parameters.boosters import ClassifierParameters, Parame
 from sklboost.estimators.parameters.rules import is_default
 from sklboost.objectives.loss import Loss
 from sklboost.objectives.registry import find_distribution, make_loss
-from sklboost.objectives.start_values import apply, class_shares, class_sums, weighted_mean
+from sklboost.objectives.start_values import class_shares, class_sums, weighted_mean
 
 if TYPE_CHECKING:
     from sklboost.estimators.parameters.kinds import DistributionParameters
@@ -592,6 +592,15 @@ def class_numbers(y: np.ndarray, labels: np.ndarray, codes: np.ndarray) -> np.nd
 def factors_of(codes: np.ndarray, multipliers: np.ndarray) -> np.ndarray:
     """Return the multiplier of the class of each row."""
     return multipliers[codes.astype(np.intp)]
+
+
+def apply(
+    function: Callable[..., np.ndarray], values: Any, *others: Any, **settings: Any
+) -> np.ndarray:
+    """Return ``function(values, *others, **settings)``; of columns it is a column."""
+    if isinstance(values, RemoteColumn):
+        return values.apply(function, *others, **settings)  # type: ignore[return-value]
+    return function(values, *others, **settings)
 
 
 def places_among(classes: np.ndarray, labels: np.ndarray) -> np.ndarray:

@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from sklboost.engine.compiling import inlined, made_kernel
+from sklboost.engine.structs import RemoteColumn
 from sklboost.objectives.blocks import (
     LARGEST,
     LEAST_HESSIAN,
@@ -27,7 +28,6 @@ from sklboost.objectives.loss import Loss
 from sklboost.objectives.metric import Metric, losses_of_rows, mean_of_rows
 from sklboost.objectives.start_values import (
     all_at,
-    apply,
     exact_sum,
     exact_sums,
     weighted_mean,
@@ -217,7 +217,8 @@ class DistributionLoss(Loss):
         Steps that do not get shorter go around it, or along the end of a range. From then on they
         are halved until the likelihood is no less than before.
         """
-        targets, is_checked, last_length = y[0] if y.ndim > 1 else y, False, np.inf
+        targets: Any = y[0] if y.ndim > 1 else y
+        is_checked, last_length = False, np.inf
         score = np.array(self.guess(targets, weight), dtype=np.float64)
         if self.guess_is_best:
             return score
@@ -225,7 +226,11 @@ class DistributionLoss(Loss):
 
         def mean_of(function: Callable[..., Any], constants: np.ndarray) -> np.ndarray:
             """Return the mean of each row of ``function(targets)`` at constant raw scores."""
-            rows = apply(function, targets, loss=self, score=constants)
+            given = {"loss": self, "score": constants}
+            if isinstance(targets, RemoteColumn):
+                rows = targets.apply(function, **given)
+            else:
+                rows = function(targets, **given)
             weighed = (np.multiply, rows, weight) if len(weight) else (np.positive, rows)
             return exact_sums(*weighed) / total
 
