@@ -269,3 +269,30 @@ def test_bins_have_no_values():
         constant.fit(binned, y, init_model=model)
     with pytest.raises(ValueError, match="raw values"):
         model.predict(binned)
+
+
+@pytest.mark.parametrize("case", ["far values", "heavy rows", "far values of little weight"])
+def test_few_rows_do_not_cost_the_others_digits(case):
+    """Sums are whole numbers of a step, which what is largest in a leaf decides on."""
+    rng = np.random.default_rng(0)
+    X, noise = rng.normal(size=(200_000, 2)), rng.normal(size=200_000)
+    y, weight = 6.0 * X[:, 0] + 5.0 * X[:, 1] + 0.1 * noise, np.ones(len(X))
+    settings = dict(n_estimators=1, max_depth=2, linear_tree=True, linear_lambda=0.0)
+    if case == "heavy rows":
+        X, weight[:2000], y[:2000] = X[:, :1], 1e12, 0.0
+        X[:2000], settings["max_depth"] = np.nan, 1  # or a leaf would have nothing but these
+    else:
+        X[:5, 0] = 3e6
+        # rows that miss a feature are not counted for slopes
+        X[:5, 1], weight[:5] = (np.nan, 1.0) if case == "far values" else (X[:5, 1], 1e-12)
+    model = XGBRegressorLite(**settings, learning_rate=1.0).fit(X, y, sample_weight=weight)
+    leaves, linear = model.apply(X)[:, 0], model.model_.linear
+    leaf = leaves[0]
+    terms = linear.terms[linear.starts[leaf] : linear.starts[leaf + 1]]
+    features = terms.feature.tolist()
+    rows = (leaves == leaf) & np.isfinite(X[:, features]).all(axis=1)
+    design = np.column_stack([X[rows][:, features], np.ones(rows.sum())])
+    roots = np.sqrt(weight[rows])
+    slopes, *_ = np.linalg.lstsq(design * roots[:, np.newaxis], y[rows] * roots)
+    assert rows.sum() > 20_000
+    assert_allclose(terms.slope, slopes[: len(features)], rtol=1e-9)

@@ -1,8 +1,9 @@
 """Linear leaves: the leaves of a grown tree become linear functions of their path's features.
 
-What is added up over the rows of a leaf is rounded to whole numbers of a fine step before, so no
+What is added up over the rows of a leaf is cut to whole numbers of a fine step before, so no
 sum depends on the order of the rows, nor on how threads and machines divide them. The step comes
-from a bound on the sum.
+from a bound on the sum. What that leaves is added up in the same way, in finer steps: few rows
+may be far larger than all others, and a sum of small numbers has to be as good as in float64.
 """
 
 import math
@@ -24,7 +25,7 @@ from sklboost.tree.predict.prediction import find_leaves, linear_part
 from sklboost.tree.predict.trees import join_linear
 
 # A feature gets no slope if the features before it explain all but this part of its variance.
-# float64 sums of squares are good to about 1e-15.
+# Squares in float64 are good to about 1e-15.
 _LEAST_PIVOT = 1e-10
 # Differences of values below this, and their products with slopes, are finite.
 _LARGEST_VALUE = 1e150
@@ -58,9 +59,13 @@ class LeafRows(NamedTuple):
     starts: np.ndarray  # int64, shape (n_nodes + 2,): node k has ``order[starts[k]:starts[k + 1]]``
 
 
-# Of a leaf: numbers of rows, and sums over those that have a finite value of each term, in steps.
-_TOTALS = ("gradient", "absolute_gradient", "hessian", "n_complete", "n_incomplete")
-TOTALS_DTYPE = np.dtype([(name, np.int64) for name in _TOTALS])
+# Of a leaf: numbers of rows, and sums over those that have a finite value of each term: in steps,
+# and of what is left in finer ones.
+_N_TOTALS = 7
+TOTALS_DTYPE = np.dtype(
+    [(name, np.int64, 2) for name in ("gradient", "hessian")]
+    + [(name, np.int64) for name in ("absolute_gradient", "n_complete", "n_incomplete")]
+)
 
 
 class LeafSums(NamedTuple):
@@ -70,11 +75,12 @@ class LeafSums(NamedTuple):
     ranges: np.ndarray  # float64, shape (n_terms, 2): minus the smallest value, and the largest
     n_varying: np.ndarray  # int64, shape (n_nodes,): number of terms that vary, which come first
     totals: np.recarray  # shape (n_nodes,)
-    # int64, shape (n_terms,): sums of the hessian times (value - smallest) / (largest - smallest)
+    # int64, shape (n_terms, 2): sums of the hessian times (value - smallest) / (largest - smallest)
     means: np.ndarray
     reach: np.ndarray  # float64, shape (n_terms,): the largest distance from the centre
-    # int64: from ``first_products[k]`` on those of node k: for each of its terms the sums of the
-    # gradient times the term, then of the hessian times the term times each up to this one
+    # int64, shape (n_products, 2): from ``first_products[k]`` on those of node k: for each of its
+    # terms the sums of the gradient times the term, then of the hessian times the term times each
+    # up to this one
     products: np.ndarray
     first_products: np.ndarray
 
@@ -120,14 +126,28 @@ def steps_of_1(largest, n_samples):
 @inlined
 def steps_of_step(total, n_rows):
     """Return how many finer steps a step has in a sum of parts of the numbers in `total`."""
-    # which were rounded, each by 1/2 at most
+    # whose fractions were left out
     return _MOST_STEPS / power_of_2_in(np.float64(total + n_rows))
 
 
 @inlined
-def rounded(steps):
-    """Return a number of steps as a whole number."""
-    return np.int64(np.rint(steps))
+def finer_steps(n_samples):
+    """Return how many finer steps a step has in a sum of what is left of `n_samples` numbers."""
+    return power_of_2_in(_MOST_STEPS / n_samples)  # less than a step of each
+
+
+@inlined
+def add_steps(sums, steps, finer):
+    """Add a number of steps to a sum: whole ones, and what is left in finer ones."""
+    whole = np.int64(steps)
+    sums[0] += whole
+    sums[1] += np.int64((steps - np.float64(whole)) * finer)
+
+
+@inlined
+def steps_in(sums, finer):
+    """Return a sum as a number of steps, float64."""
+    return sums[0] + sums[1] / finer
 
 
 @kernel
@@ -182,7 +202,7 @@ def add_means(task, leaf, order, linear, sums):
     ranges, means = sums.ranges[linear.starts[leaf] :], sums.means[linear.starts[leaf] :]
     largest, totals = sums.largest[leaf], sums.totals[leaf]
     gradient_steps = steps_of_1(largest[0], task.n_samples)
-    hessian_steps = steps_of_1(largest[1], task.n_samples)
+    hessian_steps, finer = steps_of_1(largest[1], task.n_samples), finer_steps(task.n_samples)
     for number in order:
         row = np.int64(number)
         if not is_complete(task.raw, row, terms):
@@ -190,23 +210,24 @@ def add_means(task, leaf, order, linear, sums):
             continue
         g, h = weighted(task.derivatives, row)
         g, h = g * gradient_steps, h * hessian_steps
-        totals.gradient += rounded(g)
-        totals.absolute_gradient += rounded(abs(g))
-        totals.hessian += rounded(h)
+        add_steps(totals.gradient, g, finer)
+        add_steps(totals.hessian, h, finer)
+        totals.absolute_gradient += np.int64(abs(g))
         totals.n_complete += 1
         for place in range(len(terms)):
             lower, upper = -ranges[place, 0], ranges[place, 1]
             value = value_at(task.raw, row, terms[place].feature)
-            means[place] += rounded(h * ((value - lower) / (upper - lower)))
+            add_steps(means[place], h * ((value - lower) / (upper - lower)), finer)
 
 
 @kernel
-def find_centres(leaf, linear, sums):
+def find_centres(task, leaf, linear, sums):
     """Fill the centres of a leaf's terms and the reach."""
-    first = linear.starts[leaf]
+    first, finer = linear.starts[leaf], finer_steps(task.n_samples)
+    hessian = steps_in(sums.totals[leaf].hessian, finer)
     for index in range(first, first + sums.n_varying[leaf]):
         lower, upper = -sums.ranges[index, 0], sums.ranges[index, 1]
-        mean = sums.means[index] / max(sums.totals[leaf].hessian, 1)
+        mean = steps_in(sums.means[index], finer) / hessian if hessian > 0.0 else 0.0
         centre = lower + mean * (upper - lower)
         linear.terms[index].centre = centre
         sums.reach[index] = max(upper - centre, centre - lower)
@@ -217,7 +238,7 @@ def product_steps(task, leaf, sums):
     """Return how many steps 1 has in the sums of products of gradients, and of hessians."""
     largest, totals = sums.largest[leaf], sums.totals[leaf]
     gradient_steps = steps_of_step(totals.absolute_gradient, totals.n_complete)
-    hessian_steps = steps_of_step(totals.hessian, totals.n_complete)
+    hessian_steps = steps_of_step(totals.hessian[0], totals.n_complete)
     gradient_steps *= steps_of_1(largest[0], task.n_samples)
     return gradient_steps, hessian_steps * steps_of_1(largest[1], task.n_samples)
 
@@ -230,6 +251,7 @@ def add_products(task, leaf, order, linear, sums, values):
     terms = linear.terms[linear.starts[leaf] :][: sums.n_varying[leaf]]
     reach, products = sums.reach[linear.starts[leaf] :], sums.products[sums.first_products[leaf] :]
     gradient_steps, hessian_steps = product_steps(task, leaf, sums)
+    finer = finer_steps(task.n_samples)
     for number in order:
         row = np.int64(number)
         if not is_complete(task.raw, row, terms):
@@ -241,9 +263,10 @@ def add_products(task, leaf, order, linear, sums, values):
             values[place] = distance / reach[place]
         index = 0
         for place in range(len(terms)):
-            products[index] += rounded(g * values[place])
+            add_steps(products[index], g * values[place], finer)
             for other in range(place + 1):
-                products[index + 1 + other] += rounded(h * values[place] * values[other])
+                product = h * values[place] * values[other]
+                add_steps(products[index + 1 + other], product, finer)
             index += place + 2
 
 
@@ -288,8 +311,9 @@ def fit_leaf(task, leaf, linear, sums, scratch):
 
     A term whose slope stays NaN will be no term of the leaf: its values may be missing.
     """
-    params, totals = task.params, sums.totals[leaf]
-    hessian = totals.hessian / steps_of_1(sums.largest[leaf, 1], task.n_samples)
+    params, totals, finer = task.params, sums.totals[leaf], finer_steps(task.n_samples)
+    hessian = steps_in(totals.hessian, finer)
+    hessian /= steps_of_1(sums.largest[leaf, 1], task.n_samples)
     if not hessian > 0.0 or hessian < params.min_child_weight:
         return
     terms = linear.terms[linear.starts[leaf] :][: sums.n_varying[leaf]]
@@ -297,9 +321,10 @@ def fit_leaf(task, leaf, linear, sums, scratch):
     gradient_steps, hessian_steps = product_steps(task, leaf, sums)
     index = sums.first_products[leaf]
     for place in range(len(terms)):
-        scratch.target[place] = -sums.products[index] / gradient_steps
+        scratch.target[place] = -steps_in(sums.products[index], finer) / gradient_steps
         for other in range(place + 1):
-            scratch.matrix[place, other] = sums.products[index + 1 + other] / hessian_steps
+            total = steps_in(sums.products[index + 1 + other], finer)
+            scratch.matrix[place, other] = total / hessian_steps
         index += place + 2
     slopes = scratch.slopes[: len(terms)]
     least = _LEAST_SQUARE * hessian
@@ -315,7 +340,8 @@ def fit_leaf(task, leaf, linear, sums, scratch):
             is_linear = True
     if is_linear and totals.n_incomplete > 0:
         # from the leaf's own weight, which the value may not be: path_smooth moves it
-        gradient = totals.gradient / steps_of_1(sums.largest[leaf, 0], task.n_samples)
+        gradient = steps_in(totals.gradient, finer)
+        gradient /= steps_of_1(sums.largest[leaf, 0], task.n_samples)
         weight = leaf_weight(gradient, hessian, params)
         weight -= leaf_weight(task.nodes[leaf].gradient, task.nodes[leaf].cover, params)
         linear.shifts[leaf] = params.learning_rate * weight
@@ -357,7 +383,7 @@ def fit_leaves(team, steps, task, rows, linear, sums, scratches):
                     keep_varying(leaf, linear, sums)
                     add_means(task, leaf, order, linear, sums)
                 elif step == _PRODUCTS:
-                    find_centres(leaf, linear, sums)
+                    find_centres(task, leaf, linear, sums)
                     add_products(task, leaf, order, linear, sums, scratch.values)
                 else:
                     fit_leaf(task, leaf, linear, sums, scratch)
@@ -450,28 +476,34 @@ def _fit_tree(
     wide = (team.size, most + FAR_APART)
     values, target, slopes = np.empty((3, *wide))
     scratch = LeafScratch(values, target, slopes, np.empty((*wide, most)))
-    n_terms, n_totals = np.diff(starts), n_nodes * len(_TOTALS)
+    n_terms, n_totals = np.diff(starts), n_nodes * _N_TOTALS
     first_products = np.concatenate([[0], np.cumsum(n_terms * (n_terms + 3) // 2)])
     maxima = np.full((n_nodes + starts[-1], 2), -np.inf)
-    counts = np.zeros(n_totals + starts[-1], dtype=np.int64)
+    counts = np.zeros(n_totals + 2 * starts[-1], dtype=np.int64)
     sums = LeafSums(
         largest=maxima[:n_nodes],
         ranges=maxima[n_nodes:],
         n_varying=np.zeros(n_nodes, dtype=np.int64),
         totals=counts[:n_totals].view(TOTALS_DTYPE).view(np.recarray),
-        means=counts[n_totals:],
+        means=counts[n_totals:].reshape(-1, 2),
         reach=np.empty(starts[-1]),
-        products=np.zeros(first_products[-1], dtype=np.int64),
+        products=np.zeros((first_products[-1], 2), dtype=np.int64),
         first_products=first_products,
     )
-    exchanged = []
+    first = 0
     if everywhere is not None:
         largest, total = everywhere
-        exchanged = [(maxima, largest), (counts, total), (sums.products, total)]
-    for first, (numbers, exchange) in enumerate(exchanged):
-        team.run(fit_leaves, (first, first + 1), task, rows, linear, sums, scratch)
-        numbers[:] = exchange(numbers)
-    team.run(fit_leaves, (len(exchanged), _N_STEPS), task, rows, linear, sums, scratch)
+        for first, (numbers, exchange) in enumerate([(maxima, largest), (counts, total)]):
+            team.run(fit_leaves, (first, first + 1), task, rows, linear, sums, scratch)
+            numbers[:] = exchange(numbers)
+        team.run(fit_leaves, (_PRODUCTS, _SLOPES), task, rows, linear, sums, scratch)
+        # of the terms that vary, which come first
+        n_products, n_used = np.diff(first_products), sums.n_varying * (sums.n_varying + 3) // 2
+        places = np.arange(first_products[-1]) - np.repeat(first_products[:-1], n_products)
+        is_used = places < np.repeat(n_used, n_products)
+        sums.products[is_used] = total(sums.products[is_used].ravel()).reshape(-1, 2)
+        first = int(_SLOPES)
+    team.run(fit_leaves, (first, _N_STEPS), task, rows, linear, sums, scratch)
     # no term without slope, since rows may miss its feature
     found = linear.terms[: starts[-1]].view(np.recarray)
     has_slope = ~np.isnan(found.slope)
