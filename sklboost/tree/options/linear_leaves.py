@@ -516,7 +516,8 @@ def _fit_tree(
     least, most = (parts * [-1.0, 1.0] + 0.0).T  # 0.0 in the place of -0.0
     # within `max_delta_step`, unless the leaf is constant
     step, values = task.params.learning_rate * task.params.max_delta_step, task.nodes.value
-    limits = np.column_stack([np.maximum(least, -step - values), np.minimum(most, step - values)])
+    # a rate of 0 times a step without limit is NaN, and no limit
+    limits = np.column_stack([np.fmax(least, -step - values), np.fmin(most, step - values)])
     return linear._replace(limits=np.where(np.diff(linear.starts)[:, np.newaxis] > 0, limits, 0.0))
 
 
