@@ -61,7 +61,6 @@ class LeafRows(NamedTuple):
 
 # Of a leaf: numbers of rows, and sums over those that have a finite value of each term: in steps,
 # and of what is left in finer ones.
-_N_TOTALS = 7
 TOTALS_DTYPE = np.dtype(
     [(name, np.int64, 2) for name in ("gradient", "hessian")]
     + [(name, np.int64) for name in ("absolute_gradient", "n_complete", "n_incomplete")]
@@ -476,7 +475,7 @@ def _fit_tree(
     wide = (team.size, most + FAR_APART)
     values, target, slopes = np.empty((3, *wide))
     scratch = LeafScratch(values, target, slopes, np.empty((*wide, most)))
-    n_terms, n_totals = np.diff(starts), n_nodes * _N_TOTALS
+    n_terms, n_totals = np.diff(starts), n_nodes * TOTALS_DTYPE.itemsize // 8
     first_products = np.concatenate([[0], np.cumsum(n_terms * (n_terms + 3) // 2)])
     maxima = np.full((n_nodes + starts[-1], 2), -np.inf)
     counts = np.zeros(n_totals + 2 * starts[-1], dtype=np.int64)
@@ -490,19 +489,20 @@ def _fit_tree(
         products=np.zeros((first_products[-1], 2), dtype=np.int64),
         first_products=first_products,
     )
-    first = 0
+    first = _RANGES
     if everywhere is not None:
         largest, total = everywhere
-        for first, (numbers, exchange) in enumerate([(maxima, largest), (counts, total)]):
-            team.run(fit_leaves, (first, first + 1), task, rows, linear, sums, scratch)
-            numbers[:] = exchange(numbers)
+        team.run(fit_leaves, (_RANGES, _MEANS), task, rows, linear, sums, scratch)
+        maxima[:] = largest(maxima)
+        team.run(fit_leaves, (_MEANS, _PRODUCTS), task, rows, linear, sums, scratch)
+        counts[:] = total(counts)
         team.run(fit_leaves, (_PRODUCTS, _SLOPES), task, rows, linear, sums, scratch)
         # of the terms that vary, which come first
         n_products, n_used = np.diff(first_products), sums.n_varying * (sums.n_varying + 3) // 2
         places = np.arange(first_products[-1]) - np.repeat(first_products[:-1], n_products)
         is_used = places < np.repeat(n_used, n_products)
         sums.products[is_used] = total(sums.products[is_used].ravel()).reshape(-1, 2)
-        first = int(_SLOPES)
+        first = _SLOPES
     team.run(fit_leaves, (first, _N_STEPS), task, rows, linear, sums, scratch)
     # no term without slope, since rows may miss its feature
     found = linear.terms[: starts[-1]].view(np.recarray)
