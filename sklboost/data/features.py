@@ -40,7 +40,7 @@ from sklboost.data.table import BLOCK_VALUES, Column, Table, join_tables
 from sklboost.engine.compiling import kernel
 from sklboost.engine.model import Model
 from sklboost.engine.parallel import ThreadMemory, ThreadTeam, assemble, library_of_task, share
-from sklboost.engine.structs import BinCuts, TrainingBins
+from sklboost.engine.structs import BinCuts, RemoteColumn, TrainingBins
 
 # What fits and predictions take.
 Features = np.ndarray | Table | SparseTable | BinnedMatrix
@@ -69,7 +69,7 @@ class RemoteFeatures(ABC):
         """Choose rows by a slice, by increasing numbers or by a mask; nothing is moved."""
 
     @abstractmethod
-    def hashes(self, y: np.ndarray, seed: int) -> np.ndarray:
+    def hashes(self, y: Any, seed: int) -> RemoteColumn:
         """Return what :func:`~sklboost.data.row_hashes.hash_rows` does of features here."""
 
     @abstractmethod

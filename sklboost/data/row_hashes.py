@@ -7,6 +7,7 @@ time that is in proportion to its stored values.
 """
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -16,21 +17,21 @@ from sklboost.data.sparse_table import SparseTable
 from sklboost.data.table import Table
 from sklboost.engine.compiling import inlined, kernel
 from sklboost.engine.elementary import hash_key, mix_bits
+from sklboost.engine.structs import RemoteColumn
 
 # Values that are converted at a time: small enough for the second-level cache.
 _BLOCK_VALUES = 32_768
 
 
-def hash_rows(X: Features | RemoteFeatures, y: np.ndarray, seed: int) -> np.ndarray:
-    """Return a hash of (seed, values, target) of each row, uint32.
+def hash_rows(X: Features | RemoteFeatures, y: Any, seed: int) -> Any:
+    """Return a hash of (seed, values, target) of each row, uint32; a column, if `y` is one.
 
     Values count as float64: 0.0 equals -0.0, and all NaN are one. Of a BinnedMatrix the bins count.
     """
-    return (
-        X.hashes(y, seed)
-        if isinstance(X, RemoteFeatures)
-        else hash_totals(value_totals(X), y, seed)
-    )
+    if not isinstance(X, RemoteFeatures):
+        return hash_totals(value_totals(X), y, seed)
+    hashes = X.hashes(y, seed)
+    return hashes if isinstance(y, RemoteColumn) else np.asarray(hashes)
 
 
 def value_totals(X: Features) -> np.ndarray:
@@ -50,7 +51,7 @@ def hash_totals(totals: np.ndarray, y: np.ndarray, seed: int) -> np.ndarray:
     """Return the hash of each row, uint32, given the totals of the values."""
     n_samples = len(totals)
     hashes = np.full(n_samples, hash_key(seed, 0, 0), dtype=np.uint32)
-    targets = y.reshape(n_samples, -1)
+    targets = y if y.ndim > 1 else y[:, np.newaxis]
     for first in range(0, n_samples, _BLOCK_VALUES):
         rows = slice(first, first + _BLOCK_VALUES)
         mix_values(totals[rows].view(np.uint32).reshape(1, -1, 2), hashes[rows])
@@ -71,18 +72,34 @@ def _blocks(
         yield rows, values[rows]
 
 
-def tell_copies_apart(hashes: np.ndarray, weight: np.ndarray) -> None:
-    """Mix into each hash how many equal ones come before it, so that copies are chosen one by one.
+def tell_copies_apart(hashes: Any, weight: Any) -> Any:
+    """Return hashes with how many equal ones come before each, so that copies differ.
 
-    `hashes`, uint32, are modified. Copies are counted from the lightest on, whatever their order;
-    `weight` may be empty: all 1.
+    Copies are counted from the lightest on, whatever their order; `weight` may be empty: all 1.
+    `hashes`, uint32, may be a column, and then weights are one, too.
     """
-    order = np.lexsort((weight, hashes)) if len(weight) else np.argsort(hashes)
+    weights = [weight] if len(weight) else []
+    if isinstance(hashes, RemoteColumn):
+        return hashes.apply(mix_copies, hashes.apply_by_value(number_copies, *weights))
+    return mix_copies(hashes, number_copies(hashes, *weights))
+
+
+def number_copies(hashes: np.ndarray, weight: np.ndarray | None = None) -> np.ndarray:
+    """Return how many equal hashes come before each, from the lightest on; float64."""
+    # stable: other sorts put equal ones in an order that depends on the processor
+    order = np.argsort(hashes, kind="stable") if weight is None else np.lexsort((weight, hashes))
     ordered, places = hashes[order], np.arange(len(hashes))
     is_first = np.r_[True, ordered[1:] != ordered[:-1]]
-    number = np.empty(len(hashes))
-    number[order] = places - np.maximum.accumulate(np.where(is_first, places, 0))
-    mix_values(_words(number[np.newaxis]), hashes)
+    numbers = np.empty(len(hashes))
+    numbers[order] = places - np.maximum.accumulate(np.where(is_first, places, 0))
+    return numbers
+
+
+def mix_copies(hashes: np.ndarray, numbers: np.ndarray) -> np.ndarray:
+    """Return hashes with a number mixed into each."""
+    mixed = hashes.copy()
+    mix_values(_words(numbers[np.newaxis]), mixed)
+    return mixed
 
 
 def _words(columns: np.ndarray) -> np.ndarray:

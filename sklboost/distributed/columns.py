@@ -21,6 +21,8 @@ _JOINED = (
     *(np.add, np.minimum, np.maximum, np.fmin, np.fmax),
     *(np.logical_or, np.logical_and),
 )
+# Rows that one call gets, about, where those of the same value have to be together.
+_ROWS_OF_GROUP = 2**24
 
 
 class Step(NamedTuple):
@@ -116,6 +118,17 @@ class ClusterColumn(NDArrayOperatorsMixin, RemoteColumn):
         """Return what a function makes of the values, and others, an array of as many rows."""
         return self._made_by(function, self, *others, **settings)
 
+    def apply_by_value(self, function: Callable[..., Any], *others: Any) -> "ClusterColumn":
+        """Do as :meth:`apply`, but with all rows of the same value in one call, in order."""
+        whole, further = self.partitions(), [other.partitions().futures for other in others]
+        n_groups = -(-len(self) // _ROWS_OF_GROUP)
+        found = []
+        for group in range(n_groups):
+            rows = whole.settled(rows_of_group, *further, group=group, n_groups=n_groups)
+            made = whole.client.submit(apply_to_pieces, function, *rows)
+            found.append([whole.client.submit(getitem, made, i) for i in range(len(rows))])
+        return stored_column(whole.like(whole.settled(join_groups, *found)), np.empty(0))
+
     def look_up(self, tables: Sequence[np.ndarray]) -> "ClusterColumn":
         """Return the entries at these places in a table; each partition with rows has its own."""
         whole, left = self.partitions(), iter(tables)
@@ -206,6 +219,26 @@ def stored_column(arrays: Partitions, like: np.ndarray) -> ClusterColumn:
 def join_pieces(*pieces: tuple[np.ndarray, slice]) -> np.ndarray:
     """Return rows of several arrays as one array."""
     return np.concatenate([values[rows] for values, rows in pieces])
+
+
+def rows_of_group(values: np.ndarray, *others: np.ndarray, group: int, n_groups: int) -> Any:
+    """Return the values, and others, of rows whose remainder of the value is the group's number."""
+    is_chosen = values % n_groups == group
+    return [of_all[is_chosen] for of_all in (values, *others)]
+
+
+def apply_to_pieces(function: Callable[..., Any], *pieces: list[np.ndarray]) -> list[np.ndarray]:
+    """Return what a function makes of the arrays of all pieces together, a part for each piece."""
+    ends = np.cumsum([len(values) for values, *_ in pieces])
+    return np.split(function(*map(np.concatenate, zip(*pieces, strict=True))), ends[:-1])
+
+
+def join_groups(values: np.ndarray, *found: np.ndarray) -> np.ndarray:
+    """Return what was found for the rows of each group, in the order of the rows."""
+    groups, joined = values % len(found), np.empty(len(values))
+    for group, of_group in enumerate(found):
+        joined[groups == group] = of_group
+    return joined
 
 
 def as_array_like(values: np.ndarray, like: np.ndarray) -> np.ndarray:

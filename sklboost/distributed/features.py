@@ -1,7 +1,7 @@
 """Features on a cluster: rows that are chosen there, cut points, and the bins of each worker.
 
-:class:`ClusterFeatures` are the features of a fit, :class:`ClusterBins` their bins. Both have tasks
-done where the partitions are; a sample of the values and counts come to the client.
+:class:`ClusterFeatures` have tasks done where the partitions are; a sample of the values and counts
+come to the client.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,25 +20,24 @@ from sklboost.data.cuts import (
     weigh_distinct,
     whole_columns,
 )
-from sklboost.data.features import RemoteFeatures
-from sklboost.data.row_hashes import hash_totals
+from sklboost.data.features import RemoteFeatures, value_array
+from sklboost.data.row_hashes import hash_rows
 from sklboost.data.table import Column, Table
-from sklboost.distributed.columns import ClusterColumn
+from sklboost.distributed.columns import ClusterColumn, stored_column
 from sklboost.distributed.partitions import (
     Encoded,
     Encoder,
     Partitions,
+    RawFeatures,
     Segment,
     divide_twice,
-    leaves_of,
-    scored,
-    totals_of,
-    values_of,
+    of_features,
 )
 from sklboost.engine.model import Model
 from sklboost.engine.parallel import ThreadTeam, n_threads_for
 from sklboost.engine.structs import BinCuts
 from sklboost.tree.core.machines import BLOCK_ROWS
+from sklboost.tree.predict.prediction import add_trees, find_leaves
 
 
 class ClusterFeatures(RemoteFeatures):
@@ -46,8 +45,9 @@ class ClusterFeatures(RemoteFeatures):
 
     `encoder` makes features of the values. `local_rows` has the chosen rows of each partition, by
     their numbers in it, not decreasing: an array, its Future, or ``slice(None)``, all. `bounds`,
-    int64, are the chosen rows before each partition, and the number of all. `found` is what
-    :func:`_find_cuts` returns, of these rows or of more; None: nothing has been found yet.
+    int64, are the chosen rows before each partition, and the number of all. `found` are the cuts of
+    these rows or of more, has_missing (int64: 1 where a feature has missing values) and
+    is_constant, whether all rows have the same bin; None: they are not known yet.
     """
 
     def __init__(
@@ -94,37 +94,43 @@ class ClusterFeatures(RemoteFeatures):
         is_here = isinstance(rows, np.ndarray) and isinstance(places, np.ndarray)
         return rows[places] if is_here else self.partitions.client.submit(np.take, rows, places)
 
-    def results(
-        self, function: Callable[..., Any], *by_partition: Sequence[Any], **shared: Any
+    def settled(
+        self, function: Callable[..., Any], *by_partition: Sequence[Any], **settings: Any
     ) -> list[Any]:
-        """Return ``function(partition, rows, *arguments, encoder=encoder, **shared)`` of each."""
-        shared["encoder"] = self.encoder
-        return self.partitions.results(function, self.local_rows, *by_partition, **shared)
+        """Have ``function(X, *arguments, **settings)`` done for the features of each partition."""
+        how = {"encoder": self.encoder, "compute": function, **settings}
+        return self.partitions.settled(of_features, self.local_rows, *by_partition, **how)
 
-    def hashes(self, y: np.ndarray, seed: int) -> np.ndarray:
-        """Return a hash of (seed, values, target) of each row, uint32, as `hash_rows` does.
+    def results(
+        self, function: Callable[..., Any], *by_partition: Sequence[Any], **settings: Any
+    ) -> list[Any]:
+        """Do as :meth:`settled`, and return the results here."""
+        how = {"encoder": self.encoder, "compute": function, **settings}
+        return self.partitions.results(of_features, self.local_rows, *by_partition, **how)
 
-        `y` is a float64 array of shape (n_samples,) or (n_samples, n_targets).
+    def hashes(self, y: Any, seed: int) -> ClusterColumn:
+        """Return the hashes that `hash_rows` does; `y` may be an array or a column."""
+        its = self.partitions
+        hashes = self.settled(hash_rows, its.divide(y, self.bounds), seed=seed)
+        return stored_column(its.like(hashes, np.diff(self.bounds)), np.empty(0, np.uint32))
+
+    def with_cuts(self, weight: Any, max_bin: int, n_jobs: int | None = None) -> "ClusterFeatures":
+        """Return the rows with the cut points of these, which rows chosen among them keep.
+
+        They are those of the same rows in one place. `weight` is positive, float64, of shape
+        (n_samples,) or (0,), or a column; `n_jobs` is for the work here.
         """
-        return hash_totals(np.concatenate(self.results(totals_of)), y, seed)
-
-    def gather(self) -> np.ndarray:
-        """Return all values as an array here: floats, codes of categories; NaN where missing."""
-        return np.concatenate(self.results(values_of))
-
-    def with_cuts(self, weight: Any, max_bin: int, n_jobs: int | None) -> "ClusterFeatures":
-        """Return the rows with the cut points of these, which rows chosen among them keep."""
-        found = _find_cuts(self, weight, max_bin, n_jobs)
+        found = self.found or _find_cuts(self, weight, max_bin, n_jobs)
         return ClusterFeatures(self.partitions, self.encoder, self.local_rows, self.bounds, found)
 
     def here(self) -> np.ndarray | Table:
         """Return these features in this process: a table, if there are categories."""
-        values, n_categories = self.gather(), self.encoder.n_categories
+        values, n_categories = np.concatenate(self.results(values_of)), self.encoder.n_categories
         columns = map(Column, values.T)
         return Table([*columns], n_categories) if n_categories.any() else values
 
     def join(self, values: np.ndarray) -> "ClusterFeatures":
-        """Return the rows and behind them others, given as :meth:`gather` returns them."""
+        """Return the rows and behind them others: floats, codes of categories; NaN if missing."""
         its, last = self.partitions, self.partitions.common("partition", Encoded(values))
         partitions = its.like([*its.futures, last], [*np.diff(its.starts), len(values)])
         bounds = np.append(self.bounds, self.bounds[-1] + len(values))
@@ -140,6 +146,22 @@ class ClusterFeatures(RemoteFeatures):
         """Return the leaf that each row reaches in each tree, int32, (n_samples, n_trees)."""
         return np.concatenate(self.results(leaves_of, model=model))
 
+    def place_bins(
+        self, workers: Sequence[str], columns: Sequence[ClusterColumn] = (), as_values: bool = False
+    ) -> dict[str, tuple[Any, ...]]:
+        """Bin all partitions, unless `as_values`, and do as :meth:`place` does.
+
+        What it makes stays on the cluster only as long as the result does. After workers were lost
+        it can be called again: Dask makes again what was lost with them.
+        """
+        assert self.found is not None
+        cuts, has_missing, _ = self.found
+        every = ClusterFeatures(self.partitions, self.encoder)
+        if as_values:
+            return self.place(workers, columns, every.settled(values_of))
+        bins = every.settled(bins_of, cuts=cuts, has_missing=has_missing)
+        return self.place(workers, columns, bins)
+
     def place(
         self, workers: Sequence[str], columns: Sequence[ClusterColumn], bins: Sequence[Any] = ()
     ) -> dict[str, tuple[Any, ...]]:
@@ -150,7 +172,7 @@ class ClusterFeatures(RemoteFeatures):
         `bins`, of all rows of the partitions, of these, and only for workers that get rows.
         """
         local_rows = self.local_rows if bins else [slice(None)] * len(self.partitions.futures)
-        futures = bins or self.partitions.settled(values_of, self.local_rows, encoder=self.encoder)
+        futures = bins or self.settled(values_of)
         of_columns = [column.partitions().futures for column in columns]
         parts = [*zip(futures, *of_columns, strict=True)]
         holders = self.partitions.client.who_has(futures)
@@ -183,38 +205,6 @@ class ClusterFeatures(RemoteFeatures):
         return {w: (np.array(blocks.get(w, []), dtype=np.int64), *pieces[w]) for w in pieces}
 
 
-class ClusterBins:
-    """The bins of features on a cluster: the same cuts as of these rows in one place.
-
-    `cuts` and `has_missing` (int64: 1 where a feature has missing values) are found at once, and
-    `is_constant`, whether all rows have the same bin; the bins of the rows are made by
-    :meth:`place`. `weight` is positive, float64, of shape (n_samples,) or (0,), or a column on the
-    cluster; `n_jobs` is for the work here.
-    """
-
-    def __init__(self, X: ClusterFeatures, weight: Any, max_bin: int, n_jobs: int | None = None):
-        self._X = X
-        found = X.found or _find_cuts(X, weight, max_bin, n_jobs)
-        self.cuts, self.has_missing, self.is_constant = found
-        n_cells = np.diff(self.cuts.starts) + 1 + self.has_missing
-        self.dtype = np.dtype(np.uint8 if n_cells.max() <= 256 else np.uint16)
-        self.n_samples = len(X)
-
-    def place(
-        self, workers: Sequence[str], columns: Sequence[ClusterColumn] = (), as_values: bool = False
-    ) -> dict[str, tuple[Any, ...]]:
-        """Bin all partitions, unless `as_values`, and do as :meth:`ClusterFeatures.place` does.
-
-        What it makes stays on the cluster only as long as the result does. After workers were lost
-        it can be called again: Dask makes again what was lost with them.
-        """
-        X, cuts = self._X, None if as_values else self.cuts
-        futures = X.partitions.settled(
-            bin_partition, encoder=X.encoder, cuts=cuts, has_missing=self.has_missing
-        )
-        return X.place(workers, columns, futures)
-
-
 @np.errstate(all="ignore")
 def _find_cuts(
     X: ClusterFeatures, weight: Any, max_bin: int, n_jobs: int | None
@@ -226,7 +216,7 @@ def _find_cuts(
     rows, n_categories = rows_to_look_at(len(X)), X.encoder.n_categories
     of_partitions = np.split(rows, np.searchsorted(rows, X.bounds[1:-1]))
     sampled = [part - first for part, first in zip(of_partitions, X.bounds[:-1], strict=True)]
-    missing, samples = zip(*X.results(survey_partition, sampled), strict=True)
+    missing, samples = zip(*X.results(survey_rows, sampled), strict=True)
     has_missing, sample = np.max(missing, axis=0), np.concatenate(samples, axis=1)
     weight = exact_weights(weight)
     if isinstance(weight, ClusterColumn):
@@ -303,40 +293,48 @@ def assign_blocks(
 # --- on a worker: tasks ---------------------------------------------------------------------------
 
 
-@np.errstate(all="ignore")
-def survey_partition(
-    partition: Any, rows: slice | np.ndarray, sampled: np.ndarray, *, encoder: Encoder
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return which features have missing values in some rows, and the values of those sampled.
+def values_of(X: RawFeatures) -> np.ndarray:
+    """Return the values as an array of floats, shape (n_rows, n_features)."""
+    return value_array(X) if len(X) > 0 else np.empty(X.shape, X.dtype)
 
-    `sampled` are places among the `rows`. See :func:`~sklboost.data.cuts.survey`.
-    """
+
+def survey_rows(X: RawFeatures, sampled: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return which features have missing values, and the values of the rows that are sampled."""
     with ThreadTeam(1) as team:
-        return survey(team, encoder.features(partition, rows), sampled)
+        return survey(team, X, sampled)
 
 
-@np.errstate(all="ignore")
 def distinct_values_of(
-    partition: Any, rows: Any, weight: Any, *, features: list[int], encoder: Encoder
+    X: RawFeatures, weight: np.ndarray | None, features: list[int]
 ) -> list[tuple[np.ndarray, np.ndarray]]:
     """Return for each of some features its distinct values, but NaN, and the weight of each.
 
-    `weight`, of the rows, is None if it is 1 for all.
+    `weight` is None if it is 1 for all rows.
     """
-    X, weight = encoder.features(partition, rows), np.empty(0) if weight is None else weight
+    weight = np.empty(0) if weight is None else weight
     return [weigh_distinct(X, feature, weight) for feature in features]
 
 
-@np.errstate(all="ignore")
-def bin_partition(
-    partition: Any, *, encoder: Encoder, cuts: BinCuts | None, has_missing: np.ndarray
-) -> np.ndarray:
-    """Return the bins, or the values, of all rows of a partition, shape (n_rows, n_features)."""
-    if cuts is None:
-        return values_of(partition, slice(None), encoder=encoder)
+def bins_of(X: RawFeatures, cuts: BinCuts, has_missing: np.ndarray) -> np.ndarray:
+    """Return the bins, shape (n_rows, n_features)."""
     with ThreadTeam(1) as team:
-        X = encoder.features(partition)
         return apply_cuts(team, X, cuts, has_missing, by_columns=False).rows
+
+
+def scored(
+    X: RawFeatures, raw_score: np.ndarray, model: Model, trees: tuple[int, int]
+) -> np.ndarray:
+    """Return raw scores, shape (n_outputs, n_rows), with some trees added."""
+    total = np.array(raw_score)  # what came from elsewhere is read-only
+    with ThreadTeam(1) as team:
+        add_trees(team, model, X, trees, total)
+    return total
+
+
+def leaves_of(X: RawFeatures, model: Model) -> np.ndarray:
+    """Return the leaf that each row reaches in each tree, int32, shape (n_rows, n_trees)."""
+    with ThreadTeam(1) as team:
+        return find_leaves(team, model, X)
 
 
 def rows_of_piece(arrays: Sequence[np.ndarray], local: Any, rows: Any) -> list[np.ndarray]:

@@ -292,12 +292,6 @@ class ThreadPeers(Peers):
         self._incoming = [of_rank[rank] for of_rank in mailboxes.sent_by]
         self._stopped = False
 
-    @classmethod
-    def make(cls, size: int) -> "list[ThreadPeers]":
-        """Return the peers of all ranks, one for each thread."""
-        mailboxes = Mailboxes(size)
-        return [cls(rank, mailboxes) for rank in range(size)]
-
     def stop(self) -> None:
         """Leave errors for this rank and for the others."""
         self._stopped = True

@@ -19,7 +19,6 @@ from distributed.client import Future, FutureCancelledError, FuturesCancelledErr
 from scipy.sparse import issparse
 
 from sklboost.data.encoding import Encoding, encode
-from sklboost.data.features import value_array
 from sklboost.data.frames import adapter_for, dask_kind
 from sklboost.data.frames.adapter import (
     ColumnAdapter,
@@ -29,13 +28,9 @@ from sklboost.data.frames.adapter import (
     may_be_rounded,
 )
 from sklboost.data.frames.numpy_arrays import ArrayTable, ObjectColumn
-from sklboost.data.row_hashes import value_totals
 from sklboost.data.sparse_table import SparseTable, check_exact, sparse_table
 from sklboost.data.table import Column, Table
 from sklboost.distributed.worker_group import LostSchedulerError, no_workers
-from sklboost.engine.model import Model
-from sklboost.engine.parallel import ThreadTeam
-from sklboost.tree.predict.prediction import add_trees, find_leaves
 
 # Arrays that were given to the tasks of a pass may be lost with a worker: then it is done again.
 _MOST_TRIALS = 5
@@ -439,36 +434,14 @@ class Encoded(NamedTuple):
     values: RawFeatures
 
 
-def totals_of(partition: Any, rows: slice | np.ndarray, *, encoder: Encoder) -> np.ndarray:
-    """Return the total of the bits of the values of each row, as `value_totals` does."""
-    return value_totals(encoder.features(partition, rows))
-
-
-def values_of(partition: Any, rows: slice | np.ndarray, *, encoder: Encoder) -> np.ndarray:
-    """Return the values of some rows as an array of floats, shape (n_rows, n_features)."""
-    X = encoder.features(partition, rows)
-    return value_array(X) if len(X) > 0 else np.empty(X.shape, X.dtype)
-
-
 @np.errstate(all="ignore")
-def scored(
+def of_features(
     partition: Any,
     rows: slice | np.ndarray,
-    raw_score: np.ndarray,
-    *,
+    *arguments: Any,
     encoder: Encoder,
-    model: Model,
-    trees: tuple[int, int],
-) -> np.ndarray:
-    """Return raw scores of some rows, shape (n_outputs, n_rows), with some trees added."""
-    total = np.array(raw_score)  # what came from elsewhere is read-only
-    with ThreadTeam(1) as team:
-        add_trees(team, model, encoder.features(partition, rows), trees, total)
-    return total
-
-
-@np.errstate(all="ignore")
-def leaves_of(partition: Any, rows: Any, *, encoder: Encoder, model: Model) -> np.ndarray:
-    """Return the leaf that each of some rows reaches in each tree, int32, (n_rows, n_trees)."""
-    with ThreadTeam(1) as team:
-        return find_leaves(team, model, encoder.features(partition, rows))
+    compute: Callable[..., Any],
+    **settings: Any,
+) -> Any:
+    """Return ``compute(X, *arguments, **settings)``, where X are the features of some rows."""
+    return compute(encoder.features(partition, rows), *arguments, **settings)

@@ -24,7 +24,7 @@ from sklboost.data.binning import apply_cuts, lay_out_cells
 from sklboost.data.features import Features, training_bins
 from sklboost.distributed.columns import ClusterColumn
 from sklboost.distributed.exchange import Exchange
-from sklboost.distributed.features import ClusterBins, assemble
+from sklboost.distributed.features import ClusterFeatures, assemble
 from sklboost.distributed.messages import Peers
 from sklboost.distributed.worker_group import LostWorkersError, WorkerGroup
 from sklboost.engine.model import Trees
@@ -53,11 +53,13 @@ def bin_on_cluster(
     cluster. `weight` is float64, of shape (n_samples,) or (0,), or a column there; `n_jobs` is for
     the work on the client.
     """
-    bins = ClusterBins(X, weight, max_bin, n_jobs)
-    no_bins: Any = np.broadcast_to(bins.dtype.type(0), X.shape)
-    matrix = lay_out_cells(no_bins, no_bins.T, bins.cuts, bins.has_missing)
-    make_grower = partial(ClusterRounds, WorkerGroup(X.partitions.client), bins)
-    return matrix, bins.cuts, make_grower, bins.is_constant
+    X = X.with_cuts(weight, max_bin, n_jobs)
+    cuts, has_missing, is_constant = X.found
+    n_cells = np.diff(cuts.starts) + 1 + has_missing
+    no_bins: Any = np.broadcast_to(np.uint8(0) if n_cells.max() <= 256 else np.uint16(0), X.shape)
+    matrix = lay_out_cells(no_bins, no_bins.T, cuts, has_missing)
+    make_grower = partial(ClusterRounds, WorkerGroup(X.partitions.client), X)
+    return matrix, cuts, make_grower, is_constant
 
 
 class ClusterRounds(RemoteRows):
@@ -73,13 +75,13 @@ class ClusterRounds(RemoteRows):
     def __init__(
         self,
         group: WorkerGroup,
-        bins: ClusterBins,
+        X: ClusterFeatures,
         team: ThreadTeam,
         task: BoostingTask,
         limits: tuple[int, int],
     ):
         self.team = team
-        self._group, self._bins = group, bins
+        self._group, self._X = group, X
         self._task = task
         # as many rounds as a call may do: workers have less to do than one machine alone
         calls = plan_calls(task, (limits[1], limits[1]), 1)
@@ -115,7 +117,7 @@ class ClusterRounds(RemoteRows):
 
     def raw_score(self, number: int = 0) -> np.ndarray:
         """Return the raw scores of the rows, shape (n_outputs, n_samples)."""
-        n_samples = len(self.watched[number - 1].y) if number > 0 else self._bins.n_samples
+        n_samples = len(self.watched[number - 1].y) if number > 0 else len(self._X)
         parts = self._call("raw_scores", number)  # first: workers that it starts have other rows
         return join_blocks(self._blocks[number], parts, n_samples)
 
@@ -166,9 +168,9 @@ class ClusterRounds(RemoteRows):
     def _start(self) -> None:
         """Divide the rows among the workers that there are, and start the rounds of each."""
         task, workers = self._task, self._group.workers()
-        n_samples = self._bins.n_samples
+        n_samples = len(self._X)
         every = (task.y, task.weight, task.sample_weight, task.raw_score)
-        place_rows = partial(self._bins.place, as_values=task.params.linear_tree == 1)
+        place_rows = partial(self._X.place_bins, as_values=task.params.linear_tree == 1)
         sets: list[tuple[Any, ...]] = [(place_rows, every)]
         for given in self.watched:
             sets.append((given.X.place, (given.y.T, given.weight, given.raw_score)))
@@ -184,10 +186,12 @@ class ClusterRounds(RemoteRows):
                 rows.setdefault(worker, []).append((arrays, *pieces))
             owners = list(placed)  # the first set is the training's
             blocks_of_sets.append([blocks for blocks, *_ in placed.values()])
+        assert self._X.found is not None
+        cuts, has_missing, _ = self._X.found
         names = ("loss", "params", "rules", "seed", "sampling_seed", "keep_pruned")
         work = Work(
             settings={name: getattr(task, name) for name in names},
-            binning=Binning(self._bins.cuts, self._bins.has_missing, 0, None, None, np.nan),
+            binning=Binning(cuts, has_missing, 0, None, None, np.nan),
             n_samples=n_samples,
             weight_scale=scale_of_weights(task.weight, n_samples),
             n_at_once=self.n_at_once,
@@ -315,7 +319,7 @@ class WorkerRounds:
     """The rounds on one worker; each method is called on all workers at the same time.
 
     `pickled_work` is a pickled :class:`Work`; `blocks` and the pieces of `rows` are as
-    :meth:`ClusterBins.place` returns them. Before the pieces come the values of these rows, y,
+    :meth:`ClusterFeatures.place` returns them. Before the pieces come the values of these rows, y,
     weight, sample_weight and raw_score, as in ``BoostingTask``; each may be of one row, for all, or
     None: a column, which the pieces have. `watched` are the rows of validation sets, without
     sample_weight.

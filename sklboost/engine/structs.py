@@ -56,6 +56,13 @@ class RemoteColumn(ABC):
         """Return what a function makes of the values, and those of others, for as many rows."""
 
     @abstractmethod
+    def apply_by_value(self, function: Callable[..., Any], *others: Any) -> "RemoteColumn":
+        """Do as :meth:`apply`, but with all rows of the same value in one call, in order.
+
+        The values are unsigned integers, and the function returns float64.
+        """
+
+    @abstractmethod
     def look_up(self, tables: Sequence[np.ndarray]) -> "RemoteColumn":
         """Return the entries at these places in a table; each part that has rows has its own."""
 

@@ -245,35 +245,42 @@ def weighted_quantiles(values: Column, weight: Column, alphas: np.ndarray) -> np
     are renewed. Weights of shape (0,) are all 1. Others are rounded to whole numbers, whose sums do
     not depend on the order of the rows.
     """
-    is_remote = isinstance(values, RemoteColumn)
-    n_weights, whole = len(weight), weight
-    if n_weights > 0:
-        whole = whole_numbers(weight, _QUANTILE_BITS - math.frexp(exact_sum(weight))[1])
-    ordered, so_far = np.empty(0), np.empty(0)
-    if is_remote:
-        total = float(whole.sum()) if n_weights > 0 else len(values)
-    else:
-        ordered, order = order_floats(values)
-        so_far = np.cumsum(whole[order] if n_weights > 0 else np.ones(len(order)))
-        total = so_far[-1]
+    n_weights, whole = len(weight), whole_weights(weight)
+    total = float(whole.sum()) if n_weights > 0 else float(len(values))
     share = alphas * total
     # each weight may be rounded by 1/2, and yet a tie stays one
     rounding = 0.5 * n_weights + _PRECISION * share if n_weights > 0 else 0.0
     bounds = np.ceil(share - rounding), np.floor(share + rounding) + 1.0
     wanted = np.clip(np.concatenate(bounds), min(1.0, total), total)
-    if is_remote:
-        found = find_by_digits(values, whole, wanted)
-    else:
-        found = ordered[np.minimum(np.searchsorted(so_far, wanted), len(ordered) - 1)]
+    found = first_values(values, whole, wanted)
     quantiles: np.ndarray = 0.5 * found[: len(alphas)] + 0.5 * found[len(alphas) :]
     return quantiles
 
 
-def find_by_digits(values: RemoteColumn, weight: Column, wanted: np.ndarray) -> np.ndarray:
+def whole_weights(weight: Column) -> Column:
+    """Return weights as whole numbers, whose sums are exact; of shape (0,) they are all 1."""
+    if len(weight) == 0:
+        return weight
+    return whole_numbers(weight, _QUANTILE_BITS - math.frexp(exact_sum(weight))[1])
+
+
+def first_values(values: Column, weight: Column, wanted: np.ndarray) -> np.ndarray:
     """Return the smallest values up to which the weights come to each of what is `wanted`.
 
+    Weights are whole numbers; of shape (0,) they are all 1.
+    """
+    if isinstance(values, RemoteColumn):
+        return find_by_digits(values, weight, wanted)
+    ordered, order = order_floats(values)
+    so_far = np.cumsum(weight[order] if len(weight) > 0 else np.ones(len(order)))
+    return ordered[np.minimum(np.searchsorted(so_far, wanted), len(ordered) - 1)]
+
+
+def find_by_digits(values: RemoteColumn, weight: Column, wanted: np.ndarray) -> np.ndarray:
+    """Do as :func:`first_values`, for columns.
+
     As for leaves among machines, the key of a value, a whole number in the order of floats, is
-    found from its first digit on. Weights are whole numbers; of shape (0,) they are all 1.
+    found from its first digit on.
     """
     weights = [weight] if len(weight) else []
     wanted, keys = wanted.copy(), np.zeros(len(wanted), dtype=np.uint64)

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from sklboost.data.row_hashes import hash_rows, tell_copies_apart
+from sklboost.data.row_hashes import hash_rows, number_copies, tell_copies_apart
 from sklboost.data.table import Column, Table
 from tests.data.test_sparse_table import sparse_values
 from tests.data.test_sparse_table import table_of as sparse_table
@@ -96,18 +96,23 @@ def test_blocks_of_rows_do_not_matter(shape, form):
 @pytest.mark.interpreted
 def test_copies_are_told_apart_whatever_their_order():
     copied = np.array([7, 5, 7, 7, 9], dtype=np.uint32)
-    hashes = copied.copy()
-    tell_copies_apart(hashes, np.empty(0))
+    hashes = tell_copies_apart(copied, np.empty(0))
     assert len(set(hashes.tolist())) == 5
-    turned = copied[::-1].copy()
-    tell_copies_apart(turned, np.empty(0))
+    turned = tell_copies_apart(copied[::-1], np.empty(0))
     assert set(turned.tolist()) == set(hashes.tolist())
 
 
 @pytest.mark.interpreted
 def test_copies_are_counted_from_the_lightest_on():
-    weight = np.array([3.0, 1.0, 2.0])
-    hashes, turned = np.full(3, 7, dtype=np.uint32), np.full(3, 7, dtype=np.uint32)
-    tell_copies_apart(hashes, weight)
-    tell_copies_apart(turned, weight[::-1])
+    weight, copied = np.array([3.0, 1.0, 2.0]), np.full(3, 7, dtype=np.uint32)
+    hashes, turned = (tell_copies_apart(copied, of) for of in (weight, weight[::-1]))
     assert_array_equal(turned, hashes[::-1])
+
+
+def test_copies_of_the_same_weight_are_counted_as_they_come():
+    # whatever sort the processor is fast at
+    copied = (np.arange(1000) % 7 == 0).astype(np.uint32)
+    for weight in ((), (np.ones(1000),)):
+        numbers = number_copies(copied, *weight)
+        for value in (0, 1):
+            assert_array_equal(numbers[copied == value], np.arange((copied == value).sum()))

@@ -5,7 +5,7 @@ from distributed import Future
 from numpy.testing import assert_array_equal
 
 from sklboost.data.features import training_bins
-from sklboost.distributed.features import ClusterBins, assemble
+from sklboost.distributed.features import assemble
 from sklboost.engine.parallel import ThreadTeam
 from sklboost.estimators.input.feature_names import FittedFeatures
 from sklboost.estimators.input.features import feature_settings
@@ -53,13 +53,14 @@ def cluster_bins(placed):
 
 def assert_same(cluster, rows, local_rows, max_bin=256):
     matrix, cuts = local_bins(local_rows, max_bin)
-    found = ClusterBins(rows.X, rows.weight, max_bin)
-    for ours, theirs in zip(found.cuts, cuts, strict=True):
+    X = rows.X.with_cuts(rows.weight, max_bin)
+    found, has_missing, _ = X.found
+    for ours, theirs in zip(found, cuts, strict=True):
         assert_array_equal(ours.view(np.int64), theirs.view(np.int64))
-    assert_array_equal(found.has_missing, matrix.has_missing)
-    placed = found.place(list(cluster.scheduler_info()["workers"]))
+    assert_array_equal(has_missing, matrix.has_missing)
+    placed = X.place_bins(list(cluster.scheduler_info()["workers"]))
     bins = cluster_bins(placed)
-    assert bins.dtype == found.dtype == matrix.rows.dtype
-    assert found.n_samples == len(bins)
+    assert bins.dtype == matrix.rows.dtype
+    assert len(X) == len(bins)
     assert_array_equal(bins, matrix.rows)
-    return found, placed
+    return X, placed

@@ -5,7 +5,7 @@ import threading
 import numpy as np
 
 from sklboost.data.features import training_bins
-from sklboost.distributed.messages import ThreadPeers
+from sklboost.distributed.messages import Mailboxes, ThreadPeers
 from sklboost.distributed.training import ClusterRounds
 from sklboost.distributed.worker_group import LostWorkersError
 from sklboost.engine.parallel import ThreadTeam
@@ -15,6 +15,12 @@ from sklboost.tree.core.machines import BLOCK_ROWS, row_numbers
 from tests.tree.growth import NO_WEIGHT
 
 _ALL = slice(None)
+
+
+def thread_peers(size):
+    """Return the peers of all ranks, one for each thread."""
+    mailboxes = Mailboxes(size)
+    return [ThreadPeers(rank, mailboxes) for rank in range(size)]
 
 
 class ThreadGroup:
@@ -28,7 +34,7 @@ class ThreadGroup:
         return self.names
 
     def start(self, make, arguments):
-        self._peers = peers = ThreadPeers.make(len(arguments))
+        self._peers = peers = thread_peers(len(arguments))
         given = list(arguments.values())
         self._members = self._at_once(lambda rank: make(peers[rank], *given[rank]), len(given))
 
@@ -76,11 +82,13 @@ class LocalBins:
     """Bins in memory, or also their values, whose blocks of rows are dealt out at random."""
 
     def __init__(self, binned, values=None, seed=0):
-        self.cuts, self.has_missing = binned.binning.cuts, binned.binning.has_missing
-        self._bins, self.n_samples = binned.bins, len(binned.bins)
-        self._values, self._seed = values, seed
+        self.found = binned.binning.cuts, binned.binning.has_missing, None
+        self._bins, self._values, self._seed = binned.bins, values, seed
 
-    def place(self, workers, columns, *, as_values):
+    def __len__(self):
+        return len(self._bins)
+
+    def place_bins(self, workers, columns, *, as_values):
         assert not columns
         rows = self._values if as_values else self._bins
         n_blocks = -(-len(self._bins) // BLOCK_ROWS)
@@ -88,7 +96,7 @@ class LocalBins:
         owners = {worker: np.flatnonzero(owner == i) for i, worker in enumerate(workers)}
 
         def of(blocks):
-            return rows[row_numbers(blocks * BLOCK_ROWS, self.n_samples)]
+            return rows[row_numbers(blocks * BLOCK_ROWS, len(self))]
 
         return {
             worker: (blocks, ((of(blocks),), _ALL, _ALL))

@@ -21,8 +21,10 @@ from sklboost import (
     survival_targets,
 )
 from sklboost.data.cuts import exact_weights
+from sklboost.distributed import columns
 from sklboost.distributed.columns import ClusterColumn, open_column
 from sklboost.distributed.partitions import open_collection
+from sklboost.estimators.fit import preset
 from sklboost.estimators.input.survival_targets import SurvivalTargets
 from sklboost.objectives.start_values import known_means, weighted_quantile, weighted_quantiles
 from sklboost.tree.core.quantization import scale_of_weights
@@ -453,7 +455,7 @@ def test_errors_of_times_and_queries():
         assert_same_model(one, clone(RANKER).fit(in_chunks(X), there, qid=in_chunks(labels, 900)))
 
 
-@pytest.mark.parametrize("n_workers", [1, 3])
+@pytest.mark.parametrize("n_workers", [1, 5])
 def test_the_same_bits_on_any_number_of_workers(monkeypatch, n_workers):
     from distributed import Client
 
@@ -469,6 +471,8 @@ def test_the_same_bits_on_any_number_of_workers(monkeypatch, n_workers):
         *zip(models, (weighted, weighted, {**weighted, "base_margin": frame["a"]}), strict=True)
     ]
     alone = [clone(model).fit(frame[features], frame["y"], **each) for model, each in fits]
+    held_out = XGBRegressorLite(n_estimators=3, early_stopping_rounds=2, random_state=1)
+    of_held_out = clone(held_out).fit(frame[features], frame["y"], frame["weight"])
     monkeypatch.setattr(ClusterColumn, "__array__", refuse)
     options = dict(processes=False, n_workers=n_workers, threads_per_worker=1)
     classifier = XGBClassifierLite(n_estimators=2, class_weight="balanced")
@@ -481,9 +485,11 @@ def test_the_same_bits_on_any_number_of_workers(monkeypatch, n_workers):
             others.append(clone(model).fit(there[features], there["y"], **columns))
         given = there[[*"abcd"]], there["town"]
         other_towns = clone(classifier).fit(*given, sample_weight=there["weight"])
+        other_held_out = clone(held_out).fit(there[features], there["y"], there["weight"])
     for one, other in zip(alone, others, strict=True):
         assert_same_model(one, other)
     assert_same_model(towns, other_towns)
+    assert_same_model(of_held_out, other_held_out)
 
 
 # Labels of three classes, 0 to 2, or of two.
@@ -568,35 +574,106 @@ def test_an_error_names_the_row_where_others_have_weight_0(cluster):
         )
 
 
+# Copies, of several weights, and a target and a label that few rows have.
+COPIES = np.column_stack([X[:, 0].round(), X[:, 1] > 0.0])
+ROUNDED = Y.round()
+RARE = np.where(np.isin(np.arange(N_ROWS), [4100, 9000]), Y, np.nan)
+HELD_OUT = {
+    "copies": (XGBRegressorLite(), ROUNDED, {}),
+    "weights": (XGBRegressorLite(refit=True), ROUNDED, {"sample_weight": WITH_ZEROS.round(1)}),
+    "classes": (
+        XGBClassifierLite(refit=True, class_weight="balanced", validation_fraction=0.37),
+        np.digitize(Y, [-1.0, 1.0]),
+        {"sample_weight": WITH_ZEROS},
+    ),
+    "groups": (
+        XGBRegressorLite(refit=True),
+        Y,
+        {"sample_weight": WITH_ZEROS, "groups": NAMES[QUERIES]},
+    ),
+    "the last": (XGBRegressorLite(validation_split="time"), Y, {"sample_weight": WITH_ZEROS}),
+    "margins": (XGBRegressorLite(subsample=0.5, random_state=1), Y, {"base_margin": X[:, 0]}),
+    "rare values": (XGBRegressorLite(validation_fraction=0.9), np.column_stack([Y, RARE]), {}),
+    "rare labels": (
+        XGBClassifierLite(validation_fraction=0.9),
+        np.column_stack([Y > 0.0, -np.inf < RARE]).astype(int),
+        {"sample_weight": WEIGHT},
+    ),
+}
+
+
+@pytest.mark.usefixtures("cluster")
+@pytest.mark.parametrize("name", HELD_OUT)
+def test_rows_to_hold_out_are_chosen_on_the_workers(monkeypatch, stay, name):
+    monkeypatch.setattr(columns, "_ROWS_OF_GROUP", 3000)  # equal hashes are found a part at a time
+    model, y, given = HELD_OUT[name]
+    model = clone(model).set_params(n_estimators=4, early_stopping_rounds=2)
+    rows = COPIES if name in ("copies", "weights") else X
+    one = clone(model).fit(rows, y, **given)
+    n_held_out = one.fit_report_.n_validation_samples
+    stay()
+    there = {name: in_chunks(values, 5000) for name, values in given.items()}
+    other = model.fit(in_chunks(rows), in_chunks(y, 3000), **there)
+    assert_same_model(one, other)
+    assert one.evals_result_ == other.evals_result_
+    assert other.fit_report_.n_validation_samples == n_held_out > 0
+
+
+@pytest.mark.usefixtures("cluster")
+def test_a_preset_brings_the_rows_of_its_sample_only(monkeypatch, stay):
+    monkeypatch.setattr(preset, "_MOST_COMPARED", 2000)  # then rounds are counted on all rows
+    monkeypatch.setattr(preset, "_MOST_ROUNDS", 9)
+    model = XGBClassifierLite(preset="auto", max_depth=3, grow_policy="depthwise")
+    one = clone(model).fit(X, Y > 0.7, sample_weight=WITH_ZEROS)
+    as_array = ClusterColumn.__array__
+
+    def bring(column, dtype=None, copy=None):
+        assert len(column) <= 2100
+        return as_array(column, dtype)
+
+    stay(bring)
+    weight = in_chunks(WITH_ZEROS, 5000)
+    other = clone(model).fit(in_chunks(X), in_chunks(Y > 0.7, 3000), sample_weight=weight)
+    assert other.chosen_params_.reasons == one.chosen_params_.reasons
+    assert_same_model(one, other)
+
+
 def test_what_needs_all_rows_brings_them_here(cluster):
     few, margin = slice(3000), np.linspace(-1, 1, N_ROWS)
-    there = in_chunks(margin[few], 1300)
-    for rows, settings, given in (
-        (slice(None), dict(early_stopping_rounds=2, refit=True, random_state=0), {}),
-        (slice(None), {}, {"base_margin": margin}),
-        (
-            few,
-            dict(early_stopping_rounds=2, refit=True, objective="reg:huber"),
-            {"base_margin": there},
-        ),
-        (few, dict(early_stopping_rounds=2, subsample=0.6, random_state=0), {}),
-    ):
-        model = XGBRegressorLite(n_estimators=6, **settings)
-        weight = WITH_ZEROS.round()[rows]
-        one = clone(model).fit(X[rows], Y[rows], sample_weight=weight, **given)
-        parts = (in_chunks(values, 900) for values in (X[rows], Y[rows], weight))
-        other_X, other_y, other_weight = parts
-        other = clone(model).fit(other_X, other_y, sample_weight=other_weight, **given)
-        assert_same_model(one, other)
-    held_out, there = dict(early_stopping_rounds=2, refit=True), in_chunks(X[few], 900)
+    model, given = XGBRegressorLite(n_estimators=6, random_state=0), {"base_margin": margin}
+    there = in_chunks(X), in_chunks(Y, 3000)
+    assert_same_model(clone(model).fit(X, Y, **given), clone(model).fit(*there, **given))
+    held_out = dict(early_stopping_rounds=2, refit=True)
+    # groups in memory
+    model.set_params(**held_out)
+    given = {"groups": QUERIES, "sample_weight": WITH_ZEROS}
+    one = clone(model).fit(X, Y, **given)
+    given["sample_weight"] = in_chunks(WITH_ZEROS, 900)
+    assert_same_model(one, clone(model).fit(*there, **given))
+    there = in_chunks(X[few], 900)
+    # and metrics that are no means of rows
     model, times = clone(AFT).set_params(**held_out), records_of(BOUNDS[few])
     one = clone(model).fit(X[few], times)
     assert_same_model(one, model.fit(there, in_chunks(times, 700)))
+    model = XGBSurvivalLite(n_estimators=2, **held_out)
+    times = np.where(BOUNDS[:, 1] < np.inf, TIMES, -TIMES)[few]
+    assert_same_model(clone(model).fit(X[few], times), model.fit(there, in_chunks(times, 700)))
     model, names = clone(RANKER).set_params(**held_out), NAMES[QUERIES[few]]  # of which some
     weight = 0.5 + np.arange(len(set(names))) % 3  # of queries
     one = clone(model).fit(X[few], RELEVANCE[few], weight, qid=names)
     y, weight = in_chunks(RELEVANCE[few], 700), da.from_array(weight, chunks=70)
     assert_same_model(one, model.fit(there, y, weight, qid=in_chunks(names, 800)))
+
+
+@pytest.mark.usefixtures("cluster")
+def test_errors_of_rows_to_hold_out():
+    given = {"groups": np.repeat("a", N_ROWS)}
+    for rows, more in (
+        ((X, Y), given),
+        ((in_chunks(X), in_chunks(Y)), {"groups": in_chunks(given["groups"])}),
+    ):
+        with pytest.raises(ValueError, match="one label only, 'a': they are held out whole"):
+            XGBRegressorLite(early_stopping_rounds=2).fit(*rows, **more)
 
 
 def with_value(values, row, value):

@@ -219,8 +219,11 @@ def test_accelerated_failure_times(cluster):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["numbers", "several", "classes", "text", "times", "queries"])
-def test_the_client_has_nothing_that_grows_with_the_rows(processes, kind):
+@pytest.mark.parametrize(
+    "kind",
+    ["numbers", "several", "classes", "text", "times", "queries", "held out", "preset"],
+)
+def test_the_client_has_nothing_that_grows_with_the_rows(processes, monkeypatch, kind):
     model, peaks = XGBRegressorLite(n_estimators=1, max_depth=2), []
     if kind in ("classes", "text"):
         model = XGBClassifierLite(n_estimators=1, max_depth=2, class_weight="balanced")
@@ -228,20 +231,30 @@ def test_the_client_has_nothing_that_grows_with_the_rows(processes, kind):
         model = XGBSurvivalLite(n_estimators=1, max_depth=2, objective="survival:aft")
     elif kind == "queries":
         model = XGBRankerLite(n_estimators=1, max_depth=2)
+    elif kind == "preset":
+        monkeypatch.setattr(preset, "_MOST_ROUNDS", 3)
+        model = XGBRegressorLite(preset="auto", max_depth=2, extra_trees=False)
+        model.set_params(colsample_bylevel=1.0, grow_policy="depthwise", early_stopping_rounds=2)
+    elif kind == "held out":
+        model.set_params(n_estimators=2, early_stopping_rounds=2)
     with processes.as_current():
         for n_rows in (250_000, 250_000, 1_000_000):  # the first imports and compiles
             # as many partitions of each: the client has a little of each task
             rows = da.random.default_rng(0).random((n_rows, 2), chunks=(n_rows // 5, 2))
-            y = (3 * rows[:, 0]).astype(np.int64)
-            several = da.where(rows > 0.9, np.nan, rows)  # and rows of no known target
+            y = rows[:, 0]
+            if kind in ("classes", "text", "times", "queries"):
+                y = (3 * y).astype(np.int64)
+            elif kind == "several":
+                y = da.where(rows > 0.9, np.nan, rows)  # and rows of no known target
             # as many distinct times, and queries, some of which lie in several partitions
-            y = {"numbers": rows[:, 0], "several": several, "times": 1 + y}.get(kind, y)
-            y = y.astype("U3") if kind == "text" else y
+            y = {"times": 1 + y, "text": y.astype("U3")}.get(kind, y)
             weight = rows[:, 1] * (rows[:, 1] > 0.1) if kind == "text" else rows[:, 1]
             given = {"sample_weight": None if kind == "classes" else weight}
             if kind == "queries":
                 given = {"qid": da.arange(n_rows, chunks=n_rows // 5) // (n_rows // 999)}
                 given["sample_weight"] = 1.0 + given["qid"] % 2
+            if kind == "preset":
+                given["groups"] = da.arange(n_rows, chunks=n_rows // 5) % 999
             tracemalloc.start()
             model.fit(rows, y, **given)
             peaks.append(tracemalloc.get_traced_memory()[1])

@@ -18,7 +18,7 @@ from sklboost import (
 )
 from sklboost.data.features import training_bins
 from sklboost.distributed.exchange import Exchange
-from sklboost.distributed.messages import LostPeerError, StoppedError, ThreadPeers
+from sklboost.distributed.messages import LostPeerError, StoppedError
 from sklboost.distributed.worker_group import LostWorkersError
 from sklboost.engine.parallel import ThreadTeam
 from sklboost.tree.core.machines import BLOCK_ROWS, SPLITS
@@ -26,6 +26,7 @@ from tests.distributed.machines import (
     ThreadGroup,
     assert_same_model,
     on_machines,
+    thread_peers,
 )
 
 N_ROWS = 20_000  # five blocks, the last one shorter
@@ -383,7 +384,7 @@ def test_a_finished_model_is_kept_where_its_traffic_is_not_told(monkeypatch, err
 
 @pytest.mark.parametrize("fails", [False, True])
 def test_memory_is_free_when_machines_are_no_more(fails):
-    peers = ThreadPeers.make(2)[0]
+    peers = thread_peers(2)[0]
     rows = np.arange(2 * BLOCK_ROWS) % 9.0
     with ThreadTeam(1) as team:
         matrix = training_bins(team, rows[:, np.newaxis], np.empty(0), 9)[0]

@@ -14,9 +14,9 @@ from sklboost.distributed.messages import (
     LostPeerError,
     StoppedError,
     StreamPeers,
-    ThreadPeers,
     open_peers,
 )
+from tests.distributed.machines import thread_peers
 
 
 @contextmanager
@@ -67,7 +67,7 @@ def numbers_of(sender, receiver, step):
 @contextmanager
 def peers_of(kind, size):
     with connected(size) as (stream_peers, _):
-        yield stream_peers if kind == "sockets" else ThreadPeers.make(size)
+        yield stream_peers if kind == "sockets" else thread_peers(size)
 
 
 @pytest.mark.parametrize("kind", ["threads", "sockets"])
@@ -171,7 +171,7 @@ def test_a_stop_ends_the_waits_of_sockets(n_bytes, rank, error):
 
 
 def test_a_stop_ends_the_waits_of_threads():
-    first, second = ThreadPeers.make(2)
+    first, second = thread_peers(2)
     part = np.zeros(3, dtype=np.uint8)
     with ThreadPoolExecutor(1) as threads:
         waiting = threads.submit(first.gather, part)

@@ -12,8 +12,9 @@ from distributed.client import FuturesCancelledError
 from numpy.testing import assert_array_equal
 from scipy.sparse import csr_array
 
+from sklboost.data.features import value_array
 from sklboost.data.row_hashes import hash_rows
-from sklboost.distributed.features import ClusterBins, Segment, assign_blocks
+from sklboost.distributed.features import Segment, assign_blocks
 from sklboost.distributed.worker_group import LostSchedulerError
 from tests.distributed.fit_reading import assert_same, cluster_bins, local_bins, read
 
@@ -46,8 +47,8 @@ def test_same_bins_as_in_one_place(cluster, table, lengths, dtype):
     rows, fitted = read(da.from_array(X, chunks=(tuple(LENGTHS[lengths]), 4)))
     local, fitted_here = read(X)
     assert repr(fitted) == repr(fitted_here)
-    found, _ = assert_same(cluster, rows, local)
-    assert_array_equal(found.is_constant, [False, False, False, True])
+    X_there, _ = assert_same(cluster, rows, local)
+    assert_array_equal(X_there.found[2], [False, False, False, True])
 
 
 def test_same_cuts_of_a_sample_of_many_weighted_rows(cluster):
@@ -63,10 +64,10 @@ def test_same_cuts_of_a_sample_of_many_weighted_rows(cluster):
     local, _ = read(X, sample_weight=weight)
     assert_array_equal(rows.weight, local.weight)
     assert_array_equal(rows.numbers, local.numbers)
-    found, _ = assert_same(cluster, rows, local)
-    assert len(found.cuts.starts) == 5
+    X_there, _ = assert_same(cluster, rows, local)
+    assert len(X_there.found[0].starts) == 5
     assert 200_000 < len(rows.y) < n_rows
-    assert_array_equal(found.is_constant, [False, False, False, True])
+    assert_array_equal(X_there.found[2], [False, False, False, True])
 
 
 def test_arrays_in_chunks_of_features_and_of_unknown_lengths(cluster, table):
@@ -85,13 +86,13 @@ def test_hashes_and_values_of_chosen_rows(cluster, table):
     assert_array_equal(rows.X.hashes(rows.y, 7), hash_rows(local.X, local.y, 7))
     mask = np.random.default_rng(2).random(N_ROWS) < 0.8
     held_out, kept = rows.take(~mask), rows.take(mask)
-    assert_array_equal(held_out.X.gather(), table[~mask])
+    assert_array_equal(held_out.X.here(), table[~mask])
     assert_array_equal(held_out.here().X, table[~mask])
     assert kept.X.shape == (mask.sum(), 4)
     assert_array_equal(kept.X.hashes(kept.y, 7), hash_rows(table[mask], local.y[mask], 7))
     assert_same(cluster, kept, local.take(mask))
     again = rows.X[np.repeat(np.arange(50), 3)]
-    assert_array_equal(again.gather(), np.repeat(table[:50], 3, axis=0))
+    assert_array_equal(again.here(), np.repeat(table[:50], 3, axis=0))
 
 
 def test_blocks_are_divided_evenly_and_stay_where_they_are(cluster, table):
@@ -101,12 +102,12 @@ def test_blocks_are_divided_evenly_and_stay_where_they_are(cluster, table):
     assert set(placed) == set(workers)
     assert max(len(blocks) for blocks, *_ in placed.values()) <= 3  # of 5
     del placed
-    one = found.place(workers[:1])
+    one = found.place_bins(workers[:1])
     assert set(one) == set(workers[:1])
     assert_array_equal(one[workers[0]][0], np.arange(5))
     assert cluster_bins(one).shape == table.shape
     few, _ = read(da.from_array(table[:4096], chunks=(100, 4)))
-    assert len(ClusterBins(few.X, few.weight, 256).place(workers)) == 1
+    assert len(few.X.with_cuts(few.weight, 256).place_bins(workers)) == 1
 
 
 @pytest.mark.parametrize("n_workers", [1, 2, 3, 5])
@@ -128,7 +129,8 @@ def test_owners_have_about_the_same_load(n_workers, n_blocks):
 
 def test_bins_are_released_with_what_place_returned(cluster, table):
     rows, _ = read(da.from_array(table, chunks=(3000, 4)))
-    placed = ClusterBins(rows.X, rows.weight, 256).place(list(cluster.scheduler_info()["workers"]))
+    X = rows.X.with_cuts(rows.weight, 256)
+    placed = X.place_bins(list(cluster.scheduler_info()["workers"]))
     pieces = [arrays for _, *pieces in placed.values() for arrays, *_ in pieces]
     futures = [
         each for arrays in pieces for each in (arrays if type(arrays) is tuple else [arrays])
@@ -195,7 +197,9 @@ def test_sparse_blocks_have_the_bins_of_dense_ones(cluster, parameters):
     local, fitted_here = read(X, **parameters)
     assert repr(fitted) == repr(fitted_here)
     assert_same(cluster, rows, local)
-    assert_array_equal(rows.X.gather(), local.X if parameters == {} else local.X.values())
+    assert_array_equal(
+        value_array(rows.X.here()), local.X if parameters == {} else local.X.values()
+    )
     assert_array_equal(rows.X.hashes(rows.y, 1), hash_rows(local.X, local.y, 1))
 
 
@@ -228,9 +232,9 @@ def test_large_cuts_of_two_fits_at_once(cluster):
         X = rng.normal(scale=scale, size=(3000, 30))
         rows, _ = read(da.from_array(X, chunks=(1000, 30)))
         found, placed = assert_same(cluster, rows, read(X)[0], max_bin=500)
-        assert found.cuts.cuts.nbytes > 1e5  # what Dask calls large
+        assert found.found[0].cuts.nbytes > 1e5  # what Dask calls large
         kept.append((found, placed))
-    assert set(kept[0][0].place(workers)) <= set(workers)
+    assert set(kept[0][0].place_bins(workers)) <= set(workers)
 
 
 def test_workers_that_are_lost():
@@ -254,7 +258,7 @@ def test_workers_that_are_lost():
             return futures
 
         rows.X.partitions._sent = send_and_lose
-        assert_array_equal(rows.X.gather(), X[mask])
+        assert_array_equal(rows.X.here(), X[mask])
         assert len(client.scheduler_info()["workers"]) == 1
         assert_same(client, rows, local)
 
@@ -278,7 +282,7 @@ def test_a_cluster_without_workers(monkeypatch):
 def test_in_a_task_of_the_only_worker(table):
     def read_there():
         rows, _ = read(da.from_array(table, chunks=(9000, 4)))
-        cuts = ClusterBins(rows.X, rows.weight, 256).cuts.cuts
+        cuts = rows.X.with_cuts(rows.weight, 256).found[0].cuts
         distributed.get_client().close()  # the worker's own
         return cuts
 
@@ -296,7 +300,7 @@ def test_a_lost_scheduler(cluster, monkeypatch):
     rows, _ = read(da.ones((10, 2), chunks=(5, 2)), np.ones(10))
     monkeypatch.setattr("distributed.wait", cancelled)
     with pytest.raises(RuntimeError, match="lost with their workers again and again"):
-        rows.X.gather()
+        rows.X.here()
     monkeypatch.setattr(cluster, "status", "connecting")
     with pytest.raises(LostSchedulerError, match="lost the scheduler of <Client"):
-        rows.X.gather()
+        rows.X.here()

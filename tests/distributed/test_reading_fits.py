@@ -32,7 +32,7 @@ def planned_of_columns(booster, frame, X, y, **names):
 def assert_same_rows(ours, theirs):
     for mine, other in zip(ours[1:], theirs[1:], strict=True):
         assert_array_equal(mine, other)
-    X = ours.X.gather() if isinstance(ours.X, RemoteFeatures) else value_array(ours.X)
+    X = value_array(ours.X.here() if isinstance(ours.X, RemoteFeatures) else ours.X)
     assert_array_equal(X, value_array(theirs.X))
 
 

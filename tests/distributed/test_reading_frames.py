@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from sklboost.data.encoding import Encoding
+from sklboost.data.features import value_array
 from sklboost.distributed.partitions import distinct_rows
 from sklboost.estimators.input.features import UnknownCategoryWarning
 from tests.distributed.fit_reading import assert_same, read
@@ -42,7 +43,7 @@ def test_same_encodings_and_bins_of_many_dtypes(cluster, frame):
     assert repr(fitted) == repr(fitted_here)
     assert fitted.attributes.keys() == fitted_here.attributes.keys()
     assert_same(cluster, rows, local)
-    np.testing.assert_array_equal(rows.X.gather(), local.X.values())
+    np.testing.assert_array_equal(value_array(rows.X.here()), local.X.values())
 
 
 @pytest.mark.parametrize(

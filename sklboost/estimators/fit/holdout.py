@@ -15,11 +15,17 @@ from typing import Any
 import numpy as np
 
 from sklboost.data.row_hashes import hash_rows, tell_copies_apart
+from sklboost.engine.structs import RemoteColumn
+from sklboost.estimators.input.queries import number_queries
 from sklboost.estimators.input.rows import Rows
+from sklboost.estimators.input.targets import apply
+from sklboost.objectives.start_values import first_values, of_parts, whole_weights
 
-# Shares such as 0.07 * 100 are a little more than 7 in floating point, and so may be sums of many
+# Shares such as 0.07 * 100 are a little more than 7 in floating point, and so may be products of
 # weights; that must not cost a row.
 _ROUNDING = 1e-9
+# Hashes are below: the places of the rows of one part are, counted from where the part begins.
+_PLACES = 2.0**32
 
 
 def hold_out(
@@ -27,23 +33,24 @@ def hold_out(
     *,
     fraction: float,
     how: str,
-    parts: np.ndarray | None,
+    parts: Any,
     seed: int,
-    needs: Iterable[np.ndarray] = (),
-) -> np.ndarray:
-    """Choose the rows to hold out, a mask: those with a place below the fraction.
+    needs: Iterable[Any] = (),
+) -> Any:
+    """Choose the rows to hold out, a mask, or a column: the first ones with this share of weight.
 
-    Places are those of :func:`order_to_hold_out`. Of random rows, one of each number of the `needs`
-    is left: the last in that order.
+    The order is that of :func:`_places`. Of random rows, one of each number of the `needs` is left:
+    the last in that order.
     """
-    places = order_to_hold_out(rows, how=how, parts=parts, seed=seed)
-    mask = places < fraction * (1.0 - _ROUNDING)
+    places, weight = _places(rows, how=how, parts=parts, seed=seed)
+    mask: Any = _folds(places, weight, [fraction]) == 0
     for numbers in needs if how == "random" and len(rows.groups) == 0 else ():
-        for number in lost_numbers(numbers, mask):
-            those = np.flatnonzero(numbers == number)
-            mask[those[np.argmax(places[those])]] = False
+        lost = lost_numbers(numbers, mask)
+        if len(lost) > 0:
+            last = np.max(of_parts(last_places, places, numbers, of=lost), axis=0)
+            mask = mask & ~apply(is_among, places, numbers, of=lost, last=last)
     if not mask.any() and len(rows.groups) > 0:
-        (label,) = set(rows.groups.tolist())
+        (label,) = number_queries(rows.groups, "groups").of_first_rows(rows.groups).tolist()
         raise ValueError(
             f"groups, or queries, have one label only, {label!r}: they are held out whole, so "
             "there must be at least 2; pass X_val and y_val, or leave groups out"
@@ -57,78 +64,81 @@ def hold_out(
     return mask
 
 
-def lost_numbers(numbers: np.ndarray, held_out: np.ndarray) -> np.ndarray:
+def lost_numbers(numbers: Any, held_out: Any) -> np.ndarray:
     """Return the numbers, from 0 on, all of whose rows are held out; NaN is none."""
-    is_known = ~np.isnan(numbers)
-    known = numbers[is_known].astype(np.intp)
-    n_left = np.bincount(known[~held_out[is_known]], minlength=known.max(initial=-1) + 1)
-    lost: np.ndarray = np.flatnonzero((np.bincount(known) > 0) & (n_left == 0))
+    numbers = numbers.astype(np.float64)
+    n_numbers = 1 + int(np.fmax.reduce(numbers, initial=-1))
+    n_rows, n_left = np.sum(of_parts(count_numbers, numbers, held_out, n_numbers=n_numbers), axis=0)
+    lost: np.ndarray = np.flatnonzero((n_rows > 0) & (n_left == 0))
     return lost
 
 
-def divide(
-    rows: Rows, n_folds: int, *, how: str, parts: np.ndarray | None, seed: int
-) -> Iterator[np.ndarray]:
-    """Yield for each fold which rows it holds out; bool, shape (n_samples,).
+def divide(rows: Rows, n_folds: int, *, how: str, parts: Any, seed: int) -> Iterator[Any]:
+    """Yield for each fold which rows it holds out, a mask of shape (n_samples,), or a column.
 
-    Every row is held out once, except the last ones of :func:`order_to_hold_out`.
+    Every row is held out once, except the last ones of :func:`_places`.
     """
-    places = order_to_hold_out(rows, how=how, parts=parts, seed=seed)
-    folds = np.floor(places * (n_folds * (1.0 + _ROUNDING)))
+    shares = [fold / n_folds for fold in range(1, n_folds)]
+    folds = _folds(*_places(rows, how=how, parts=parts, seed=seed), shares)
     yield from (folds == fold for fold in range(n_folds))
 
 
-def order_to_hold_out(rows: Rows, *, how: str, parts: np.ndarray | None, seed: int) -> np.ndarray:
-    """Return the place of each row among those to hold out, from 0 to 1; shape (n_samples,).
+def sample(rows: Rows, share: float, *, how: str, parts: Any, seed: int) -> Rows:
+    """Choose the rows that :func:`hold_out` would, and the last row of each part."""
+    folds = _folds(*_places(rows, how=how, parts=parts, seed=seed), [share])
+    return rows.take(folds <= 0)
 
-    It is the share of the weight before it: at random in the order of the hashes, of each part by
-    itself, or of groups, whose rows have one place; by time the share of the rows behind it. The
-    place of the last one, of each part, is infinite: it is never held out.
+
+def _places(rows: Rows, *, how: str, parts: Any, seed: int) -> tuple[Any, Any]:
+    """Return the place of each row among those to hold out, float64, and its weight for that.
+
+    At random it is the hash of the row, of each part by itself: those of part 1 begin at 2^32. By
+    time it is how many rows are behind it, and of groups that of the label, whose rows have one
+    place. Weights are whole numbers, or of shape (0,): 1.
     """
-    y, weight, n_rows = rows.y, rows.weight, len(rows.y)
     if len(rows.groups) > 0 and how == "time":
         raise ValueError(
             'groups, or queries, were given, and validation_split="time" holds out the last rows '
             'whatever their group: leave one of them out (validation_split="random" is the default)'
         )
     if len(rows.groups) > 0:
-        return _shares_before(_ranks_of_groups(rows.groups, seed), weight)
+        places = _places_of_groups(rows.groups, seed)
+        is_here = not isinstance(places, RemoteColumn)
+        return places, whole_weights(np.asarray(rows.weight) if is_here else rows.weight)
     if how == "time":
-        return _shares_before(np.arange(n_rows)[::-1], np.empty(0))
-    hashes = hash_rows(rows.X, y, seed)
-    tell_copies_apart(hashes, weight)
-    places = np.empty(n_rows)
-    rows_of_parts = [np.arange(n_rows)]
-    if parts is not None:
-        order = np.argsort(parts, kind="stable")
-        rows_of_parts = np.split(order, np.flatnonzero(np.diff(parts[order])) + 1)
-    for part in rows_of_parts:
-        places[part] = _shares_before(hashes[part], weight[part] if len(weight) else weight)
-    return places
+        numbers: Any = np.arange(len(rows.y))
+        if isinstance(rows.y, RemoteColumn):
+            numbers = rows.y.apply(every_row).flatnonzero()
+        return len(rows.y) - 1.0 - numbers, np.empty(0)
+    hashes = hash_rows(rows.X, rows.y, seed)
+    places = tell_copies_apart(hashes, rows.weight).astype(np.float64)
+    return places if parts is None else places + _PLACES * parts, whole_weights(rows.weight)
 
 
-def _shares_before(keys: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    """Return for each row the share of the weight of rows of smaller keys; last ones: infinite."""
-    order = np.argsort(keys)
-    ordered = keys[order]
-    starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]])
-    weights = np.add.reduceat(weight[order] if len(weight) else np.ones(len(order)), starts)
-    until = weights.cumsum()
-    shares = (until - weights) / until[-1]
-    shares[-1] = np.inf
-    places = np.empty(len(keys))
-    places[order] = np.repeat(shares, np.diff(starts, append=len(keys)))
-    return places
+def _folds(places: Any, weight: Any, shares: list[float]) -> Any:
+    """Return how many of some shares of the weight of its part come before each row; int64.
+
+    Those of the last place of each part have -1: they are never held out.
+    """
+    columns = [weight] if len(weight) else []
+    n_parts = 1 + int(places.max() // _PLACES)
+    totals = np.sum(of_parts(weights_of_parts, places, *columns, n_parts=n_parts), axis=0)
+    ends = totals.cumsum()
+    within = np.array(shares) * (1.0 - _ROUNDING)
+    wanted = np.column_stack(
+        [(ends - totals)[:, np.newaxis] + totals[:, np.newaxis] * within, ends]
+    )
+    found = first_values(places, weight, wanted.ravel()).reshape(wanted.shape)
+    return apply(folds_of, places, bounds=found[:, :-1], last=found[:, -1])
 
 
-def _ranks_of_groups(labels: np.ndarray, seed: int) -> np.ndarray:
-    """Return for each row the place of its group in a random order."""
-    codes: dict[Any, int] = {}
-    row_codes = np.array([codes.setdefault(label, len(codes)) for label in labels.tolist()])
-    hashes = [_hash_of_label(label, seed) for label in codes]
-    ranks = np.empty(len(codes), dtype=np.intp)
-    ranks[sorted(range(len(codes)), key=hashes.__getitem__)] = np.arange(len(codes))
-    return ranks[row_codes]
+def _places_of_groups(labels: Any, seed: int) -> Any:
+    """Return for each row the place of its group in a random order, float64."""
+    queries = number_queries(labels, "groups")
+    hashes = [_hash_of_label(label, seed) for label in queries.of_first_rows(labels).tolist()]
+    ranks = np.empty(len(hashes))
+    ranks[sorted(range(len(hashes)), key=hashes.__getitem__)] = np.arange(len(hashes))
+    return queries.spread(ranks)
 
 
 def _hash_of_label(label: Any, seed: int) -> bytes:
@@ -138,3 +148,44 @@ def _hash_of_label(label: Any, seed: int) -> bytes:
         label = int(label)  # type: ignore[arg-type]  # 0 and 0.0 are one label
     # not hash(), which differs from one Python process to the next
     return hashlib.blake2b(f"{seed} {label!r}".encode(), digest_size=16).digest()
+
+
+# --- of a part of the rows -----------------------------------------------------------------------
+
+
+def folds_of(places: np.ndarray, bounds: np.ndarray, last: np.ndarray) -> np.ndarray:
+    """Return how many bounds of its part each place is beyond; -1 for the last ones."""
+    parts = (places // _PLACES).astype(np.intp)
+    folds: np.ndarray = (places[:, np.newaxis] > bounds[parts]).sum(axis=1)
+    return np.where(places < last[parts], folds, -1)
+
+
+def weights_of_parts(
+    places: np.ndarray, weight: np.ndarray | None = None, *, n_parts: int
+) -> np.ndarray:
+    """Return the sum of the weights in each part."""
+    return np.bincount((places // _PLACES).astype(np.intp), weight, minlength=n_parts)
+
+
+def count_numbers(numbers: np.ndarray, held_out: np.ndarray, *, n_numbers: int) -> np.ndarray:
+    """Return how many rows have each number, and how many of them are not held out."""
+    each = [numbers[~np.isnan(numbers) & chosen] for chosen in (np.True_, ~held_out)]
+    return np.array([np.bincount(of.astype(np.intp), minlength=n_numbers) for of in each])
+
+
+def last_places(places: np.ndarray, numbers: np.ndarray, *, of: np.ndarray) -> list[float]:
+    """Return the last place of the rows of each of some numbers; -1: there are none here."""
+    return [places[numbers == number].max(initial=-1.0) for number in of]
+
+
+def is_among(
+    places: np.ndarray, numbers: np.ndarray, *, of: np.ndarray, last: np.ndarray
+) -> np.ndarray:
+    """Return which rows have one of some numbers, and the last place of that."""
+    known = zip(of, last, strict=True)
+    return np.any([(numbers == number) & (places == place) for number, place in known], axis=0)
+
+
+def every_row(values: np.ndarray) -> np.ndarray:
+    """Return True for each row."""
+    return np.ones(len(values), dtype=bool)

@@ -20,6 +20,7 @@ from sklboost.data.binning import VALUES_PER_THREAD
 from sklboost.data.features import RemoteFeatures, row_arrays_of
 from sklboost.data.sparse_table import SparseTable
 from sklboost.engine.parallel import ThreadTeam, n_threads_for
+from sklboost.engine.structs import RemoteColumn
 from sklboost.estimators.fit.fitting import (
     Bins,
     ChosenParams,
@@ -29,7 +30,7 @@ from sklboost.estimators.fit.fitting import (
     schedule_of,
     start_of,
 )
-from sklboost.estimators.fit.holdout import divide, order_to_hold_out
+from sklboost.estimators.fit.holdout import divide, sample
 from sklboost.estimators.fit.reading import FitTask, check_symmetric, stops_early
 from sklboost.estimators.input.bins import bin_checked
 from sklboost.estimators.input.features import feature_settings
@@ -40,6 +41,7 @@ from sklboost.estimators.parameters.kinds import RankerParameters
 from sklboost.estimators.parameters.rules import is_integer, names_of
 from sklboost.estimators.progress import SearchProgress, is_watched, log_line
 from sklboost.objectives.loss import lacking
+from sklboost.objectives.start_values import NO_WEIGHT, weighted_mean
 
 
 class Choice(NamedTuple):
@@ -65,7 +67,6 @@ def choose(task: FitTask) -> ChosenParams:
             "preset='auto' chooses parameters for a new model, and cannot continue "
             f"{task.continued_name}: set_params(**model.chosen_params_, preset=None) before"
         )
-    task = task._replace(rows=task.rows.with_arrays())  # hashes divide them, and means are taken
     plan, free = plan_for(task), task.free
     chosen = {name: choice for name, choice in plan.start.items() if name in free}
     if "categorical_features" in free and task.features.encodings is not None:
@@ -162,7 +163,7 @@ def plan_for(task: FitTask) -> Plan:
         "random_state": _SEED,
     }
     weight = task.rows.weight
-    unit = float(weight.mean()) if len(weight) > 0 else 1.0
+    unit = weighted_mean(weight, NO_WEIGHT) if len(weight) > 0 else 1.0
     if unit != 1.0:
         start["reg_lambda"] = start["min_child_weight"] = Choice(unit, "the mean weight of a row")
     # with a tree for each class, small ones may be enough
@@ -450,8 +451,7 @@ def _sample(task: FitTask) -> FitTask:
     most_by_scores = max(_FEWEST_COMPARED, _MOST_SCORES // task.loss.n_outputs)
     share = min(_MOST_COMPARED, most_by_scores) / len(rows.y)
     if share < 1.0:
-        places = order_to_hold_out(rows, **_how_to_divide(task))
-        rows = rows.take((places < share) | np.isinf(places))  # with the only row of a class
+        rows = sample(rows, share, **_how_to_divide(task))
     return task._replace(rows=rows.here())
 
 
@@ -470,18 +470,18 @@ def _parts(data: FitTask) -> list[FitTask]:
     or the metric, or without a row of some class, or a known value of some target.
     """
     rows, targets = data.rows, data.targets
+    are_there = isinstance(rows.X, RemoteFeatures)
     if data.validation:
         name, judges = list(data.validation.items())[-1]
-        return [_task(data, rows, (name, judges.here()))]
+        return [_task(data, rows, (name, judges if are_there else judges.here()))]
     n_scores = len(rows.y) * data.loss.n_outputs
     n_parts, n_used = next((parts, used) for most, parts, used in _FOLDS if len(rows.y) <= most)
     # the last rows are one part
     if data.parameters.validation_split == "time" or n_scores > _MOST_SCORES_OF_FOLDS:
         n_used = 1
-    of_all = metrics_before(_task(data, rows, ("validation_0", rows)))[-1]  # or the error
     masks = divide(rows, n_parts, **_how_to_divide(data))
-    rows = rows._replace(X=_binned(data))
-    pairs = ((rows.take(~mask), rows.take(mask).here()) for mask in islice(masks, n_used))
+    binned = rows._replace(X=_binned(data))
+    pairs = ((binned.take(~mask), binned.take(mask)) for mask in islice(masks, n_used))
     tasks = (
         _task(data, kept, ("validation_0", held_out))
         for kept, held_out in pairs
@@ -491,21 +491,26 @@ def _parts(data: FitTask) -> list[FitTask]:
     for task in tasks:
         try:
             can_learn = not lacking(task.loss, task.rows.y)
-            if can_learn and np.isfinite(metrics_before(task)[-1]):
+            # columns do not come here for that: settings were judged by some of the rows before
+            is_known = isinstance(rows.y, RemoteColumn)
+            if can_learn and (is_known or np.isfinite(metrics_before(task)[-1])):
                 parts.append(task)
         except Exception as error:  # of a metric that there is for all rows
             errors.append(error)
+    if parts:
+        return parts
+    of_all = metrics_before(_task(data, rows, ("validation_0", rows)))[-1]  # or the error
     why = ""
     if errors and callable(data.parameters.eval_metric):
         why = f"eval_metric cannot be computed for any part of the rows: {errors[-1]}"
     elif not np.isfinite(of_all):
         why = f"the metric is {of_all} before the first round"
-    if why and not parts:
+    if why:
         warn_user(
             f"preset='auto' compares nothing, since {why}. Pass X_val and y_val, or choose another "
             "eval_metric"
         )
-    return parts
+    return []
 
 
 def _task(data: FitTask, rows: Rows, judges: tuple[str, Rows]) -> FitTask:
@@ -609,7 +614,8 @@ class Comparison:
             found = known._replace(
                 seconds=more * found.seconds, seconds_to_judge=more * found.seconds_to_judge
             )
-        self.outcome = found
+        if np.isfinite(found.loss):  # else a row that is in no sample has an infinite one
+            self.outcome = found
 
 
 def _comparison(stage: Stage, outcomes: Mapping[Any, Outcome], best: Any) -> str:

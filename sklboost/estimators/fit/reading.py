@@ -508,7 +508,6 @@ def _hold_out(task: FitTask) -> FitTask:
     rows, everything, validation = task.rows, task.everything, task.validation
     seed = None
     if not validation:
-        rows = rows.with_arrays()  # hashes and shares of weights are computed here
         seed = task.seeds[1]
         if continued is not None and task.is_warm_start:
             # the same again: what the model has learnt from tells nothing of new rounds

@@ -426,7 +426,8 @@ class Rows(NamedTuple):
         if not isinstance(chosen, RemoteColumn):
             return self._at(chosen)
         numbers = chosen.flatnonzero()
-        return self._at(numbers)._replace(numbers=numbers)  # nobody has chosen rows before
+        taken = self._at(numbers)
+        return taken if len(taken.numbers) else taken._replace(numbers=numbers)
 
     def join(self, other: "Rows") -> "Rows":
         """Append other rows; the result has no groups."""

@@ -104,11 +104,11 @@ class SurvivalTargets(Targets):
 
     def strata_for_holdout(self, y: np.ndarray) -> np.ndarray:
         """Return whether a row is known to have had its event."""
-        return (y[:, 1] < np.inf).astype(np.float64)
+        return (y.T[1] < np.inf).astype(np.float64)
 
     def needs(self, y: np.ndarray, loss: Loss) -> dict[str, np.ndarray]:
         """Return what the loss needs, and the strata: each has a baseline of its own."""
-        return {**loss.needs(y), "row": y[:, 3]}
+        return {**loss.needs(y), "row": y.T[3]}
 
     def words_of(self, number: float) -> str:
         """Return the name of the stratum."""
