@@ -18,6 +18,7 @@ import numpy as np
 from sklearn.base import clone
 
 from sklboost import XGBClassifierLite, XGBRankerLite, XGBRegressorLite, XGBSurvivalLite
+from sklboost.distributed import columns
 from sklboost.distributed.worker_group import LostWorkersError, WorkerGroup
 from tests.distributed.machines import assert_same_model
 from tests.distributed.worker_groups import open_group, start, wait_until, worker_threads
@@ -54,6 +55,7 @@ def fit(group: WorkerGroup, rng: random.Random) -> None:
         [
             (XGBRegressorLite, signal, {}),
             (XGBRegressorLite, signal, {"objective": "reg:quantileerror"}),
+            (XGBRegressorLite, signal, {"linear_tree": True}),
             (XGBClassifierLite, labels, {"class_weight": "balanced"}),
             (XGBClassifierLite, labels == "low", {"class_weight": {False: 1.0, True: 3.0}}),
             (XGBRankerLite, np.digitize(signal, [-1.0, 0.7]), {"objective": "rank:yeti"}),
@@ -71,17 +73,19 @@ def fit(group: WorkerGroup, rng: random.Random) -> None:
         name: dask.array.from_array(part, chunks=(rng.choice([3000, 7000]), *part.shape[1:]))
         for name, part in train.items()
     }
-    held_out: dict[str, np.ndarray] = {}
-    if rng.random() < 0.5:
+    given: dict[str, np.ndarray] = {}
+    judges_are = rng.choice(["given", "held out", "none"])
+    if judges_are != "none":
         settings = settings | {"early_stopping_rounds": 3, "learning_rate": 0.5}
-        held_out = {f"{name}_val": of_all[20_000:] for name, of_all in rows.items()}
+    if judges_are == "given":
+        given = {f"{name}_val": of_all[20_000:] for name, of_all in rows.items()}
     model = estimator(n_estimators=20, max_depth=5, subsample=0.8, random_state=0, **settings)
     size = rng.choice([900, 4000])
-    judges = {n: dask.array.from_array(v, chunks=(size, *v.shape[1:])) for n, v in held_out.items()}
+    judges = {n: dask.array.from_array(v, chunks=(size, *v.shape[1:])) for n, v in given.items()}
     model.fit(**there, **judges)
-    alone = clone(model).fit(**train, **held_out)
+    alone = clone(model).fit(**train, **given)
     assert_same_model(model, alone)
-    if held_out:
+    if judges_are != "none":
         assert model.evals_result_ == alone.evals_result_
 
 
@@ -123,6 +127,7 @@ def main() -> None:
     parser.add_argument("--longest", type=float, default=LONGEST, help="seconds of a training")
     arguments = parser.parse_args()
     rng, done, log, begun = random.Random(arguments.seed), Event(), [], [0]
+    columns._ROWS_OF_GROUP = 6000  # rows to hold out are chosen in several steps
     with open_group(3, processes=True) as group:
         killer = Thread(
             target=kill,
