@@ -282,9 +282,11 @@ class BaseBooster(
         Returns
         -------
         sklearn.utils.Bunch
-            ``ccp_alphas``: the smallest `ccp_alpha` that leaves each subtree, from 0, the whole
-            tree, to the root alone. ``impurities``: the impurity of all leaves of the subtree, for
-            squared error the mean squared error. Both are ndarrays of float64, shape (n_subtrees,).
+            ``ccp_alphas``: the penalty of a leaf from which on each subtree is the best, from 0,
+            the whole tree, to the root alone. ``impurities``: the impurity of all leaves of the
+            subtree, for squared error the mean squared error. Both are ndarrays of float64, shape
+            (n_subtrees,). `fit` adds up rounded gradients, so a `ccp_alpha` equal to one of these
+            may leave the subtree before; one between two of them leaves that of the first.
 
         Raises
         ------

@@ -5,12 +5,12 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin
-from sklearn.utils import column_or_1d
+from sklearn.utils import check_consistent_length, column_or_1d
 from sklearn.utils.validation import check_is_fitted
 
 from sklboost.data.frames.adapter import may_be_rounded
 from sklboost.estimators.base import BaseBooster
-from sklboost.estimators.input.rows import score_arguments
+from sklboost.estimators.input.rows import row_weights, score_arguments
 from sklboost.estimators.input.targets import ClassTargets, LabelTargets, places_among
 from sklboost.estimators.parameters.boosters import ClassifierParameters
 from sklboost.estimators.parameters.docstrings import documented
@@ -87,13 +87,21 @@ class XGBClassifierLite(ClassifierParameters, ClassifierMixin, BaseBooster):
         Parameters
         ----------
         y : array-like of shape (n_samples,) or (n_samples, n_labels)
-            Classes. Of several labels all must be predicted.
+            Classes. Of several labels all that are known must be predicted; NaN is not known.
 
         Returns
         -------
         float
         """
         y, sample_weight = score_arguments(y, sample_weight, numeric=False)
+        if isinstance(self._fitted.targets, LabelTargets) and np.ndim(y) == 2:
+            y = self._fitted.targets.encode(y, "y")
+            if (is_unknown := np.isnan(y)).any():
+                prediction = self.predict(X)
+                check_consistent_length(prediction, y)
+                is_right = ((prediction == y) | is_unknown).all(axis=1)
+                weight = row_weights(1.0 if sample_weight is None else sample_weight, y)
+                return float(np.average(is_right, weights=weight * ~is_unknown.all(axis=1)))
         classes = self.classes_
         is_large = classes.dtype.kind in "iuf" and may_be_rounded(classes.astype(np.float64))
         if not is_large or y.dtype.kind not in "iuf" or y.dtype == classes.dtype:

@@ -351,8 +351,8 @@ ARGUMENTS = {
     "checked targets": (NUMBERS, lambda y: check_loss("reg:squarederror", y), "y"),
     "calibrated targets": (NUMBERS, lambda y: calibration(y), "y"),
     "calibrated weights": (WEIGHTS, lambda w: calibration(weight=w), "sample_weight"),
-    "shadows": (NUMBERS, lambda y: shadows(y_val=y), "y"),
-    "shadows by weights": (WEIGHTS, lambda w: shadows(sample_weight_val=w), "sample_weight"),
+    "shadows": (NUMBERS, lambda y: shadows(y_val=y), "y_val"),
+    "shadows by weights": (WEIGHTS, lambda w: shadows(sample_weight_val=w), "sample_weight_val"),
 }
 
 

@@ -125,6 +125,23 @@ def test_each_label_is_learnt_from_its_known_rows():
 # --- validation ----------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("weight", [None, WEIGHT])
+def test_the_score_counts_known_labels_only(weight):
+    model = small(XGBClassifierLite).fit(X, Y)
+    prediction, right, rows = model.predict(X), 0.0, 0.0
+    for row, labels in enumerate(GAPS):
+        known = [column for column in range(N_LABELS) if not IS_UNKNOWN[row, column]]
+        own = 1.0 if weight is None else weight[row]
+        if known:
+            rows += own
+            right += own * all(prediction[row, column] == labels[column] for column in known)
+    assert IS_UNKNOWN.all(axis=1).any()
+    assert_allclose(model.score(X, GAPS, sample_weight=weight), right / rows, rtol=1e-12)
+    table = pd.DataFrame(GAPS).astype("boolean")
+    assert model.score(X, table, sample_weight=weight) == model.score(X, GAPS, weight)
+    assert model.score(X, Y, weight) == accuracy_score(Y, prediction, sample_weight=weight)
+
+
 def test_metrics():
     names = ["error", "auc", "brier", "logloss"]
     model = XGBClassifierLite(learning_rate=0.5, early_stopping_rounds=3, eval_metric=names)

@@ -9,7 +9,13 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.inspection import permutation_importance
 from sklearn.metrics import check_scoring
 
-from sklboost import XGBClassifierLite, XGBRegressorLite, bin_features
+from sklboost import (
+    XGBClassifierLite,
+    XGBRegressorLite,
+    XGBSurvivalLite,
+    bin_features,
+    survival_targets,
+)
 from sklboost.data.frames.numpy_arrays import ArrayTable
 from sklboost.estimators.predict.shadow_features import (
     Sample,
@@ -70,6 +76,20 @@ def test_one_repetition_is_scikit_learn_s_permutation_importance_of_a_model_with
         model, X, y, scoring="neg_mean_absolute_error", n_repeats=30, random_state=0
     )
     assert_allclose(own, peer.importances_mean, rtol=0.1, atol=0.01)
+
+
+def test_survival_times_are_read_as_by_fit():
+    X, risk = make_frame()
+    event, time = np.arange(2 * N) % 4 > 0, np.exp(-risk)
+    forms = [
+        np.where(event, time, -time),
+        survival_targets(event, time),
+        pd.DataFrame({"time": time, "event": event}),
+    ]
+    found = [measure(small(XGBSurvivalLite), X, y, n_repeats=2) for y in forms]
+    assert found[0].importances_mean[[0, 2]].min() > 3 * np.abs(found[0].shadow_importances).max()
+    for other in found[1:]:
+        assert_array_equal(other.importances, found[0].importances)
 
 
 def test_shap_values_find_the_same_features():

@@ -30,7 +30,7 @@ from sklboost.estimators.input.feature_names import (
     read_groups,
 )
 from sklboost.estimators.input.features import FEATURE_CHECKS, UnknownCategoryWarning
-from sklboost.estimators.input.rows import score_arguments
+from sklboost.estimators.input.rows import row_values
 from sklboost.estimators.parameters.boosters import Parameters, seeds
 from sklboost.estimators.parameters.rules import integer, one_of, value_of
 from sklboost.inspection.importances import ValidationImportances
@@ -73,8 +73,12 @@ def shadowed_importances(
     named = column_names(training[0])
     names = None if named is None else named.tolist()
     fitted, held_out = (
-        Sample(_columns(X, names, argument), *score_arguments(y, weight, numeric=False))
-        for argument, (X, y, weight) in (("X", training), ("X_val", validation))
+        Sample(
+            _columns(X, names, f"X{suffix}"),
+            estimator._kind.read(y, f"y{suffix}"),
+            None if weight is None else row_values(weight, f"sample_weight{suffix}", "weights"),
+        )
+        for suffix, (X, y, weight) in (("", training), ("_val", validation))
     )
     n_features = fitted.X.n_columns
     if held_out.X.n_columns != n_features:
