@@ -29,7 +29,7 @@ _SIGN = np.uint64(1 << 63)
 _QUANTILE_BITS = 52
 _PRECISION = 2.0**-52  # relative, of an alpha and of its product with a weight
 _MOST_STEPS = 200
-# Of a raw score, relative to its size or to 1.
+# Of a raw score, relative to how far it is from where single rows would have theirs.
 _TOLERANCE = 1e-12
 # Of a mean gradient, relative to the mean of its absolute values: rounding of the gradients alone.
 _ROUNDING = 1e-15
@@ -332,31 +332,34 @@ def find_constants(
     columns = [y, weight] if len(weight) else [y]
     total = exact_sum(weight) if len(weight) else y.shape[-1]
 
-    def mean_derivatives(score: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return mean gradients and hessians, and which of the former are but rounding."""
+    def mean_derivatives(score: np.ndarray) -> np.ndarray:
+        """Return mean gradients, hessians and absolute gradients, shape (3, n_outputs)."""
         sums = exact_sums(derivatives_at, *columns, loss=loss, score=score)
-        slope, curvature, size = (sums / total).reshape(3, -1)
-        return slope, curvature, np.abs(slope) <= _ROUNDING * size
+        means: np.ndarray = (sums / total).reshape(3, -1)
+        return means
 
     score = np.zeros(loss.n_outputs) if guess is None else np.asarray(guess, dtype=np.float64)
     low, high = np.full(loss.n_outputs, -np.inf), np.full(loss.n_outputs, np.inf)
-    slope, curvature, is_flat = mean_derivatives(score)
+    slope, curvature, size = mean_derivatives(score)
     for _ in range(_MOST_STEPS):
         low, high = np.where(slope <= 0.0, score, low), np.where(slope >= 0.0, score, high)
         # at most doubled: far from its minimum a loss can be almost flat
         limit = 1.0 + np.abs(score)
+        # in the unit of the scores, perhaps that of targets: how far rows are from their minima
+        tolerance = _TOLERANCE * np.fmin(limit, size / curvature)
         following = score - np.clip(slope / curvature, -limit, limit)
         middle = 0.5 * (np.maximum(low, score - limit) + np.minimum(high, score + limit))
         following = np.where((following > low) & (following < high), following, middle)
         following = np.where(slope == 0.0, score, following)
         # where the loss is flat, what is left of the slope is rounding, and a large step a guess
-        is_guess = is_flat & (np.abs(following - score) > _TOLERANCE * limit)
+        is_flat = np.abs(slope) <= _ROUNDING * size
+        is_guess = is_flat & (np.abs(following - score) > tolerance)
         following = np.where(is_guess, score, following)
         moved = following - score
-        if (np.abs(moved) <= _TOLERANCE * (1.0 + np.abs(score))).all():
+        if (np.abs(moved) <= tolerance).all():
             return following
         previous_slope, score = slope, following
-        slope, curvature, is_flat = mean_derivatives(score)
+        slope, curvature, size = mean_derivatives(score)
         rise = np.where(moved == 0.0, 0.0, slope - previous_slope)
         secant = rise / np.where(moved == 0.0, 1.0, moved)
         curvature = np.where(secant > 0.0, np.minimum(secant, curvature), curvature)

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.stats import expectile
 
 from sklboost import XGBClassifierLite, XGBRegressorLite
 from sklboost.objectives.losses.classes import FocalLoss, HingeLoss, LogLoss, OneVsRest, Softmax
@@ -109,6 +110,24 @@ def test_a_constant_is_found_where_a_hessian_is_only_a_bound():
             constant = find_constants(loss, y[np.newaxis], NO_WEIGHT, guess)
             gradient, _ = loss.gradients(y, np.full((1, len(y)), constant[0]))
             assert abs(gradient.mean()) < 1e-9 * slope
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize(
+    ("scale", "offset"),
+    [(1.0, 0.0), (2.0**-40, 0.0), (2.0**-80, 0.0), (2.0**60, 0.0), (1.0, 2.0**40)],
+)
+def test_a_constant_is_as_exact_in_any_unit_of_the_targets(scale, offset):
+    y = np.round(POSITIVE, 2)
+    targets = y * scale + offset
+    tolerance = max(1e-11, 4 * np.spacing(offset))
+    for alpha in (0.2, 0.9):
+        (start,) = ExpectileError(1, (alpha,)).start(targets[np.newaxis], NO_WEIGHT)
+        assert_allclose((start - offset) / scale, expectile(y, alpha), rtol=tolerance)
+    for kind in (Huber, PseudoHuber, Fair):
+        (expected,) = kind(1, (0.5,)).start(y[np.newaxis], NO_WEIGHT)
+        (start,) = kind(1, (0.5 * scale,)).start(targets[np.newaxis], NO_WEIGHT)
+        assert_allclose((start - offset) / scale, expected, rtol=tolerance)
 
 
 @pytest.mark.parametrize("kind", [Huber, PseudoHuber, LogCosh, Fair])
