@@ -16,7 +16,7 @@ dictionary of weak references lets them find each other's. There are no locks, w
 leave taken: two threads that miss the same bins at the same time both make them.
 """
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterator
 from hashlib import sha256
 from typing import Any
@@ -29,6 +29,7 @@ from sklboost.data.binning import apply_cuts, bin_sparse, lay_out_cells
 from sklboost.data.cuts import find_cuts
 from sklboost.data.raw_values import (
     IN_MEMORY,
+    FeatureRows,
     RawMatrix,
     RowArrays,
     raw_matrix,
@@ -46,23 +47,8 @@ from sklboost.engine.structs import BinCuts, TrainingBins
 Features = np.ndarray | Table | SparseTable | BinnedMatrix
 
 
-class RemoteFeatures(ABC):
+class RemoteFeatures(FeatureRows):
     """Features whose values are not in this process: of a cluster. Their rows are chosen here."""
-
-    ndim = 2
-
-    @property
-    @abstractmethod
-    def shape(self) -> tuple[int, int]:
-        """Number of rows and of features."""
-
-    @property
-    def size(self) -> int:
-        """Number of values: rows times features."""
-        return self.shape[0] * self.shape[1]
-
-    def __len__(self) -> int:
-        return self.shape[0]
 
     @abstractmethod
     def __getitem__(self, key: slice | np.ndarray) -> "RemoteFeatures":
