@@ -159,6 +159,14 @@ def fill_values(team, bins, cell_starts, cell_values, values):
             values[row, feature] = cell_values[cell_starts[feature] + bins[row, feature]]
 
 
+def values_of_bins(team: ThreadTeam, X: BinnedMatrix) -> np.ndarray:
+    """Return the values that stand for the bins, shape (n_samples, n_features)."""
+    values = X.row_arrays.empty(X.shape)
+    for rows, raw in raw_blocks(team, X):
+        values[rows] = raw.values.reshape(-1, raw.n_features)
+    return values
+
+
 def value_array(X: np.ndarray | Table | SparseTable) -> np.ndarray:
     """Return all values as one array: a copy, unless `X` is an array."""
     return X if isinstance(X, np.ndarray) else X.values()
