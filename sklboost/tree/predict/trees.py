@@ -158,19 +158,16 @@ def join_linear(parts: Sequence[tuple[LinearLeaves | None, int]]) -> LinearLeave
     """Join linear leaves, given with their numbers of nodes; None if all leaves are constant."""
     if all(linear is None for linear, _ in parts):
         return None
-    known = [linear or _constant_leaves(n_nodes) for linear, n_nodes in parts]
+    known = []
+    for linear, n in parts:  # leaves that are constant have no terms
+        starts, none = np.zeros(n + 1, dtype=np.int64), records(0, LINEAR_TERM_DTYPE)
+        known.append(linear or LinearLeaves(starts, np.zeros(n), np.zeros((n, 2)), none))
     return LinearLeaves(
         _join_starts([linear.starts for linear in known]),
         np.concatenate([linear.shifts for linear in known]),
         np.concatenate([linear.limits for linear in known]),
         np.concatenate([linear.terms for linear in known]).view(np.recarray),
     )
-
-
-def _constant_leaves(n_nodes: int) -> LinearLeaves:
-    starts = np.zeros(n_nodes + 1, dtype=np.int64)
-    limits = np.zeros((n_nodes, 2))
-    return LinearLeaves(starts, np.zeros(n_nodes), limits, records(0, LINEAR_TERM_DTYPE))
 
 
 # What splits alone have, and what a leaf has instead.
