@@ -15,7 +15,6 @@ from sklboost.engine.elementary import (
     log_of_factorial,
     log_of_one_plus,
     low_bits,
-    next_float32,
     power_of_2,
     power_of_2_in,
     trigamma,
@@ -105,15 +104,6 @@ def test_powers_of_two_are_those_of_the_c_library():
         assert power_of_2(np.int64(exponent)) == power
         for x in (power, math.nextafter(2.0 * power, 0.0), 1.3 * power):
             assert power_of_2_in(np.float64(x)) == math.ldexp(1.0, math.frexp(x)[1] - 1)
-
-
-@pytest.mark.interpreted
-def test_next_float32_is_that_of_numpy():
-    largest = np.finfo(np.float32).max
-    some = np.random.default_rng(0).standard_normal(100).astype(np.float32)
-    for x in (*some, *(some * np.float32(1e-42)), np.float32(0.0), -largest, np.float32(-np.inf)):
-        assert next_float32(x) == np.nextafter(x, np.float32(np.inf))
-    assert np.isinf(next_float32(largest))
 
 
 # --- derivatives of the logarithm of the gamma function ------------------------------------------

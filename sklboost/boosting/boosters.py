@@ -23,7 +23,7 @@ from sklboost.boosting.settings import BoostingTask, Dropout
 from sklboost.engine.elementary import hash_key, mix_bits
 from sklboost.engine.model import Trees
 from sklboost.engine.structs import TreeParams
-from sklboost.tree.predict.trees import first_trees, join_trees, no_trees
+from sklboost.tree.predict.trees import join_trees, no_trees, take_trees
 
 # In the place of an output in a key, as for the draws of rows and features.
 _DROPS = np.int64(2**31 - 1)
@@ -48,7 +48,7 @@ class Booster:
 
     def trees(self, n_rounds: int) -> Trees:
         """Return the trees of the first `n_rounds` rounds, a continued model's included."""
-        return first_trees(join_trees(self._parts), n_rounds * self._trees_per_round)
+        return take_trees(join_trees(self._parts), 0, n_rounds * self._trees_per_round)
 
 
 class Rescaling(NamedTuple):

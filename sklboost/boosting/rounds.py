@@ -61,7 +61,7 @@ from sklboost.tree.options.several_outputs import (
 )
 from sklboost.tree.options.shared_columns import HistogramBins
 from sklboost.tree.predict.category_bits import allocate_bits, most_words, store_categories
-from sklboost.tree.predict.trees import copy_trees, first_trees
+from sklboost.tree.predict.trees import copy_trees, take_trees
 
 # A call of a kernel takes as long as a tree of a few hundred rows, waking a team as long as one of
 # ten thousand, and what Python does in between leaves the caches cold. So one call does many, a few
@@ -519,4 +519,4 @@ def _allocate_derivatives(task: BoostingTask, partition: RowPartition) -> np.nda
 def _copy_first(trees: Trees, n_trees: int, params: TreeParams) -> Trees:
     """Copy the first `n_trees` trees, all of which were grown with these settings."""
     settings = np.full(n_trees, np.array(tuple(params), PARAMS_DTYPE))
-    return copy_trees(first_trees(trees, n_trees)._replace(params=settings))
+    return copy_trees(take_trees(trees, 0, n_trees)._replace(params=settings))

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 
 from sklboost.data.encoding import Encoding
-from sklboost.data.raw_values import IN_MEMORY, RowArrays, read_only, reserve
+from sklboost.data.raw_values import IN_MEMORY, FeatureRows, RowArrays, read_only, reserve
 from sklboost.engine.cached import cached_property
 from sklboost.engine.structs import BinCuts
 
@@ -184,7 +184,7 @@ class Span(NamedTuple):
     stop: int
 
 
-class BinnedMatrix:
+class BinnedMatrix(FeatureRows):
     """Features binned once, to be used many times: what :func:`sklboost.bin_features` returns.
 
     Estimators of this package take it in place of raw values. Rows are chosen as in a NumPy
@@ -212,7 +212,6 @@ class BinnedMatrix:
     """
 
     __slots__ = ("__weakref__", "_binning", "_bins", "_row_arrays", "_span")
-    ndim = 2
 
     def __init__(
         self,
@@ -265,11 +264,6 @@ class BinnedMatrix:
         return n_samples, n_features
 
     @property
-    def size(self) -> int:
-        """Number of values: rows times features."""
-        return self._bins.size
-
-    @property
     def dtype(self) -> np.dtype:
         """Type of the bins: uint8 where all fit, else uint16."""
         return self._bins.dtype
@@ -282,9 +276,6 @@ class BinnedMatrix:
     def __sizeof__(self) -> int:
         # Dask sends what is large, and has weak references, to a worker once and not with each task
         return super().__sizeof__() + (self.nbytes if self._span is None else 0)
-
-    def __len__(self) -> int:
-        return len(self._bins)
 
     def __repr__(self) -> str:
         n_samples, n_features = self.shape

@@ -36,8 +36,7 @@ def table_sizes(n_thresholds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def rounded_up(thresholds: np.ndarray) -> np.ndarray:
     """Return the smallest float32 that are not below float64 thresholds.
 
-    Every float32 is then on the same side of them. Compiled, for one threshold, this is
-    :func:`~sklboost.tree.predict.assembly.round_up`.
+    Every float32 is then on the same side of them.
     """
     with np.errstate(over="ignore"):
         rounded = thresholds.astype(np.float32)

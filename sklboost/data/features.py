@@ -16,7 +16,7 @@ dictionary of weak references lets them find each other's. There are no locks, w
 leave taken: two threads that miss the same bins at the same time both make them.
 """
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterator
 from hashlib import sha256
 from typing import Any
@@ -29,6 +29,7 @@ from sklboost.data.binning import apply_cuts, bin_sparse, lay_out_cells
 from sklboost.data.cuts import find_cuts
 from sklboost.data.raw_values import (
     IN_MEMORY,
+    FeatureRows,
     RawMatrix,
     RowArrays,
     raw_matrix,
@@ -46,23 +47,8 @@ from sklboost.engine.structs import BinCuts, RemoteColumn, TrainingBins
 Features = np.ndarray | Table | SparseTable | BinnedMatrix
 
 
-class RemoteFeatures(ABC):
+class RemoteFeatures(FeatureRows):
     """Features whose values are not in this process: of a cluster. Their rows are chosen here."""
-
-    ndim = 2
-
-    @property
-    @abstractmethod
-    def shape(self) -> tuple[int, int]:
-        """Number of rows and of features."""
-
-    @property
-    def size(self) -> int:
-        """Number of values: rows times features."""
-        return self.shape[0] * self.shape[1]
-
-    def __len__(self) -> int:
-        return self.shape[0]
 
     @abstractmethod
     def __getitem__(self, key: slice | np.ndarray) -> "RemoteFeatures":
@@ -171,6 +157,14 @@ def fill_values(team, bins, cell_starts, cell_values, values):
     for row in range(start, stop):
         for feature in range(bins.shape[1]):
             values[row, feature] = cell_values[cell_starts[feature] + bins[row, feature]]
+
+
+def values_of_bins(team: ThreadTeam, X: BinnedMatrix) -> np.ndarray:
+    """Return the values that stand for the bins, shape (n_samples, n_features)."""
+    values = X.row_arrays.empty(X.shape)
+    for rows, raw in raw_blocks(team, X):
+        values[rows] = raw.values.reshape(-1, raw.n_features)
+    return values
 
 
 def value_array(X: np.ndarray | Table | SparseTable) -> np.ndarray:

@@ -3,6 +3,7 @@
 import math
 import os
 import tempfile
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -143,6 +144,27 @@ def read_only(array: np.ndarray) -> np.ndarray:
     view = np.asarray(array).view()
     view.flags.writeable = False
     return view
+
+
+class FeatureRows(ABC):
+    """Rows of features that are no array, but have its length and size, by their `shape`."""
+
+    __slots__ = ()
+    ndim = 2
+
+    @property
+    @abstractmethod
+    def shape(self) -> tuple[int, int]:
+        """Number of rows and of features."""
+
+    @property
+    def size(self) -> int:
+        """Number of values: rows times features."""
+        n_rows, n_features = self.shape
+        return n_rows * n_features
+
+    def __len__(self) -> int:
+        return self.shape[0]
 
 
 # An array, or a table of floats that is read block by block.

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.sparse import csr_array, vstack
 
-from sklboost.data.raw_values import read_only
+from sklboost.data.raw_values import FeatureRows, read_only
 from sklboost.data.table import BLOCK_VALUES, LARGEST_EXACT
 from sklboost.engine.compiling import kernel
 
@@ -30,14 +30,13 @@ class Entries(NamedTuple):
     values: np.ndarray  # float32 or float64, shape (n_entries,): None is 0
 
 
-class SparseTable:
+class SparseTable(FeatureRows):
     """Rows of features, of which only the values other than 0 are stored.
 
     The matrix of float32 or float64 is sorted, without duplicates or stored zeros, and kept.
     """
 
     __slots__ = ("_rows",)
-    ndim = 2
 
     def __init__(self, rows: csr_array):
         self._rows = rows
@@ -57,9 +56,6 @@ class SparseTable:
     def dtype(self) -> np.dtype:
         """Type of the values: float32 or float64."""
         return self._rows.dtype
-
-    def __len__(self) -> int:
-        return self.shape[0]
 
     def __repr__(self) -> str:
         n_samples, n_features = self.shape

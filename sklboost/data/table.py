@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklboost.data.raw_values import row_blocks
+from sklboost.data.raw_values import FeatureRows, row_blocks
 
 # A block of 8 MB of float64: enough work for a team, and a small part of a large table.
 BLOCK_VALUES = 2**20
@@ -72,14 +72,13 @@ def floats_below(values: np.ndarray) -> np.ndarray:
     return floats
 
 
-class Table:
+class Table(FeatureRows):
     """Features in columns, of which rows can be chosen as of a 2-D array.
 
     Its `dtype` is float32 where that holds all values exactly, else float64.
     """
 
     __slots__ = ("_rows", "columns", "dtype", "n_categories")
-    ndim = 2
 
     def __init__(
         self,
@@ -97,15 +96,8 @@ class Table:
     @property
     def shape(self) -> tuple[int, int]:
         """Number of rows and of features."""
-        return len(self), len(self.columns)
-
-    @property
-    def size(self) -> int:
-        """Number of values: rows times features."""
-        return len(self) * len(self.columns)
-
-    def __len__(self) -> int:
-        return len(self.columns[0].values) if self._rows is None else len(self._rows)
+        rows = self.columns[0].values if self._rows is None else self._rows
+        return len(rows), len(self.columns)
 
     def __getitem__(self, key: slice | np.ndarray) -> "Table":
         """Choose rows by a slice, by their numbers or by a mask; no values are copied."""

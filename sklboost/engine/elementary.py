@@ -205,13 +205,6 @@ def power_of_2_in(x):
 
 
 @inlined
-def next_float32(x):
-    """Return the smallest float32 above x, a float32 from -inf to 3.4e38 and not -0."""
-    bits = np.float32(x).view(np.int32)
-    return np.int32(bits + 1 if bits >= 0 else bits - 1).view(np.float32)
-
-
-@inlined
 def mix_bits(number):
     """Return 32 pseudo-random bits for a 32-bit number, a uint64 below 2^32.
 

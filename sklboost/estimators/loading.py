@@ -12,10 +12,6 @@ from sklboost.estimators.regressor import XGBRegressorLite
 
 def _class_named(name: str) -> type:
     """Return the class of estimators of a name that is in files."""
-    for kind in (XGBRegressorLite, XGBClassifierLite):
-        if kind.__name__ == name:
-            return kind
-    # here, since boosted trees are loaded sooner without
     found: type = resolve_name(f"sklboost:{name}")
     return found
 

@@ -13,11 +13,11 @@ from sklboost.tree.predict.category_bits import (
 )
 from sklboost.tree.predict.trees import (
     copy_trees,
-    first_bits,
-    first_trees,
     join_bits,
     join_trees,
     no_trees,
+    take_bits,
+    take_trees,
     trees_of,
 )
 from sklboost.tree.predict.walking import find_unlisted
@@ -121,12 +121,12 @@ def trees():
 
 @pytest.mark.parametrize("n_first", [0, 2, 5])
 def test_joined_trees_are_what_was_cut(trees, n_first):
-    first = first_trees(trees, n_first)
+    first = take_trees(trees, 0, n_first)
     assert len(first.n_pruned) == n_first
     joined = join_trees([first, no_trees(), trees])
-    assert_same_bits(first_trees(joined, n_first), first)
+    assert_same_bits(take_trees(joined, 0, n_first), first)
     assert len(joined.n_pruned) == n_first + 5
-    assert_same_bits(first_trees(join_trees([trees, trees]), 5), trees)
+    assert_same_bits(take_trees(join_trees([trees, trees]), 0, 5), trees)
 
 
 def test_a_copy_shares_no_memory(trees):
@@ -140,11 +140,11 @@ def test_a_copy_shares_no_memory(trees):
 def test_sets_of_categories_cut_and_joined():
     sets = random_sets(0, 500)
     bits = bits_of(sets, 500)
-    first, rest = first_bits(bits, 5), bits_of(sets[5:], 500)
-    rest = first_bits(rest, 7)  # without the room behind
+    first, rest = take_bits(bits, 0, 5), bits_of(sets[5:], 500)
+    rest = take_bits(rest, 0, 7)  # without the room behind
     parts = [(NO_BITS, 0), (first, 5), (NO_BITS, 3), (rest, 7)]
     joined = join_bits(parts)
     found = [listed_categories(joined, node).tolist() for node in range(15)]
     assert found == [sorted(own) for own in [*sets[:5], [], [], [], *sets[5:]]]
     assert join_bits([(NO_BITS, 4), (NO_BITS, 0)]) is NO_BITS
-    assert first_bits(NO_BITS, 4) is NO_BITS
+    assert take_bits(NO_BITS, 0, 4) is NO_BITS

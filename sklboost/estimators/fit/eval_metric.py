@@ -5,12 +5,13 @@ import math
 from collections.abc import Callable
 from functools import partial
 from numbers import Real
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 
 from sklboost.estimators.input.targets import ClassTargets, LabelTargets, Targets
+from sklboost.estimators.predict.fitted_model import PrecomputedScores
 from sklboost.objectives.blocks import can_read
 from sklboost.objectives.loss import Loss
 from sklboost.objectives.metric import Function, Metric
@@ -129,10 +130,10 @@ def _from_scorer(
     def function(y: np.ndarray, raw_score: np.ndarray, weight: np.ndarray) -> float:
         is_classifier = isinstance(outputs.targets, ClassTargets | LabelTargets)
         kind = ScoredClassifier if is_classifier else ScoredRegressor
-        estimator = kind(raw_score, outputs.targets, outputs.loss)
+        X = PrecomputedScores(raw_score, _NO_FEATURES)
         weights = weights_of(weight, len(y))
         try:
-            score = scorer(estimator, ValidationRows(len(y)), outputs.targets.decode(y), **weights)
+            score = scorer(kind(*outputs), X, outputs.targets.decode(y), **weights)
         except TypeError as error:
             # a scorer made by make_scorer takes weights, but its function perhaps does not
             if not weights or "sample_weight" not in str(error):
@@ -285,29 +286,10 @@ _NO_FEATURES = (
 )
 
 
-class ValidationRows:
-    """The validation rows as the scorer's `X`: their number, but no features."""
-
-    def __init__(self, n_rows: int):
-        self._n_rows = n_rows
-
-    def __len__(self) -> int:
-        return self._n_rows
-
-    def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
-        """Refuse to become an array of features."""
-        raise TypeError(_NO_FEATURES)
-
-    def __getitem__(self, key: Any) -> NoReturn:
-        """Refuse to give some of the rows or columns."""
-        raise TypeError(_NO_FEATURES)
-
-
 class _ScoredEstimator(BaseEstimator):
-    """The raw scores of the validation rows, shape (n_outputs, n_samples), and what they mean."""
+    """What the raw scores of the validation rows mean, which are its `X`."""
 
-    def __init__(self, raw_score: Any = None, targets: Any = None, loss: Any = None):
-        self.raw_score = raw_score
+    def __init__(self, targets: Any = None, loss: Any = None):
         self.targets = targets
         self.loss = loss
 
@@ -315,9 +297,9 @@ class _ScoredEstimator(BaseEstimator):
         return True
 
     def _raw_scores(self, X: Any) -> np.ndarray:
-        if not isinstance(X, ValidationRows):
+        if not isinstance(X, PrecomputedScores):
             raise TypeError(_NO_FEATURES)
-        return self.raw_score
+        return X.values
 
     def _linked(self, X: Any) -> np.ndarray:
         return np.array(self.targets.link(self.loss)(self._raw_scores(X)))
@@ -338,7 +320,7 @@ class ScoredClassifier(ClassifierMixin, _ScoredEstimator):
     def classes_(self) -> np.ndarray | list[np.ndarray]:
         """The labels, sorted; 0 and 1 for each of several labels, as scorers know these."""
         if isinstance(self.targets, LabelTargets):
-            return [np.arange(2) for _ in self.raw_score]
+            return [np.arange(2) for _ in self.targets.classes]
         return self.targets.classes
 
     def decision_function(self, X: Any) -> np.ndarray:

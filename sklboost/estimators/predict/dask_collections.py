@@ -90,6 +90,12 @@ def lazily(
     return in_parts(X, model, list(of_rows.values()), nothing, name)
 
 
+_NO_FEATURES = (
+    "score gives predict the raw scores of a Dask collection, not its features: pass X on as it is "
+    "in a predict of your own, or call score(X.compute(), ...)"
+)
+
+
 def computed(raw_rows: Any, *others: Any) -> list[Any]:
     """Compute collections; the first, raw scores by rows, becomes `PrecomputedScores`."""
     values = [raw_rows, *others]
@@ -100,7 +106,7 @@ def computed(raw_rows: Any, *others: Any) -> list[Any]:
         for place, result in zip(places, results, strict=True):
             values[place] = result
     raw_score = np.array(np.atleast_2d(np.asarray(values[0]).T), order="C")  # not read-only
-    return [PrecomputedScores(raw_score), *values[1:]]
+    return [PrecomputedScores(raw_score, _NO_FEATURES), *values[1:]]
 
 
 # --- arguments that have an entry for each row

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sklboost.data.binned_matrix import BinnedMatrix
-from sklboost.data.features import Features, raw_blocks, value_array
+from sklboost.data.features import Features, raw_blocks, value_array, values_of_bins
 from sklboost.data.raw_values import array_of, value_column
 from sklboost.engine.parallel import ThreadTeam
 from sklboost.estimators.input.feature_names import order_of_fit
@@ -242,11 +242,8 @@ def feature_values(X: Features) -> np.ndarray:
     """All values, as trees compare them, shape (n_samples, n_features)."""
     if not isinstance(X, BinnedMatrix):
         return value_array(X)
-    values = np.empty(X.shape)
     with ThreadTeam(1) as team:
-        for rows, raw in raw_blocks(team, X):
-            values[rows] = raw.values.reshape(-1, raw.n_features)
-    return values
+        return values_of_bins(team, X)
 
 
 def derive_row(

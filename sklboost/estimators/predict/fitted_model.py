@@ -42,15 +42,20 @@ _CHANGED_PER_THREAD = 50_000
 class PrecomputedScores:
     """Raw scores of rows, given to a method as `X` where nothing else of the rows is needed."""
 
-    def __init__(self, values: np.ndarray):
+    def __init__(self, values: np.ndarray, why: str):
         self.values = values  # float64, shape (n_outputs, n_samples)
+        self._why = why  # there are no features, and what to do
+
+    def __len__(self) -> int:
+        return self.values.shape[1]
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
         """Refuse to become an array of features."""
-        raise TypeError(
-            "score gives predict the raw scores of a Dask collection, not its features: pass X on "
-            "as it is in a predict of your own, or call score(X.compute(), ...)"
-        )
+        raise TypeError(self._why)
+
+    def __getitem__(self, key: Any) -> NoReturn:
+        """Refuse to give some of the rows or columns."""
+        raise TypeError(self._why)
 
 
 def add_scores(

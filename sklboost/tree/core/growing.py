@@ -18,7 +18,7 @@ from sklboost.tree.core.histogram import build_histograms
 from sklboost.tree.core.machines import HISTOGRAMS, SPLITS, exchange, exchange_together
 from sklboost.tree.core.partition import own_all_rows, route_rows, rows_of_blocks
 from sklboost.tree.core.pruning import name_final_leaves, prune, prune_weakest_links
-from sklboost.tree.core.quantization import Gradients, quantize
+from sklboost.tree.core.quantization import Gradients, quantize, sum_cells
 from sklboost.tree.core.splitting import SplitInputs, choose_splits, find_splits
 from sklboost.tree.core.workspace import OWN
 
@@ -110,15 +110,11 @@ def grow_tree(team, matrix, derivatives, inputs, params, workspace):
 @kernel
 def sum_root(matrix, workspace):
     """Fill the root's sums: the cells of any one column that was built hold all rows."""
-    tree, pool = workspace.tree, workspace.pool
-    if tree.sums.shape[2] == 1:
-        numbers = pool.histograms[tree.growth[ROOT].slot, 0]
-        total = np.int64(0)
-        for number in numbers[pool.cells[0, 0] : pool.cells[1, 0]]:
-            total += number
-        tree.sums[ROOT, OWN, 0] = total
-    else:
-        options.sum_root_of_several(matrix, workspace)
+    tree, column = workspace.tree, workspace.pool.columns[0]
+    start, stop = matrix.cell_starts[column], matrix.cell_starts[column + 1]
+    histogram = workspace.pool.histograms[tree.growth[ROOT].slot]
+    for output in range(tree.sums.shape[2]):
+        tree.sums[ROOT, OWN, output] = sum_cells(matrix, histogram, output, start, stop)
 
 
 @kernel

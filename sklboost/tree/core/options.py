@@ -32,15 +32,12 @@ _PLACES = {
     "scan_special_feature": "scanning",
     "complete_split": "scanning",
     "copy_split": "scanning",
-    # categories, sparse features that share a column
-    "fill_special_sides": "shared_columns",
     # columns of few values, which are added up together
     "unjoin_columns": "shared_columns",
     # trees of several outputs
     "fill_strips": "several_outputs",
     "add_rows_to_strip": "several_outputs",
     "add_few_rows_to_strip": "several_outputs",
-    "sum_root_of_several": "several_outputs",
     # several trees a round
     "take_root": "several_outputs",
     # losses with a renewal, such as the absolute error

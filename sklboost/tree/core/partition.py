@@ -15,7 +15,6 @@ import numpy as np
 from sklboost.data.cuts import midpoint
 from sklboost.engine.compiling import inlined, kernel
 from sklboost.engine.parallel import barrier, next_task, share
-from sklboost.tree.core import options
 from sklboost.tree.core.machines import PIECE_ROWS
 from sklboost.tree.core.prefetching import prefetch_values, values_are_scattered
 
@@ -89,18 +88,29 @@ def route_segment(matrix, workspace, node, block, sides):
 def fill_sides(split, categories, matrix, sides):
     """Fill ``sides[bin]`` with 1 where rows of that bin of the feature's column go left, else 0.
 
-    A table, since a byte of it is read as fast as a range is compared, whatever the split is like.
-    `categories` begin with those that the split lists, if it is on categories.
+    A table, since a byte of it is read as fast as a range is compared, whatever the split is like:
+    of categories the first ``split.n_listed`` of `categories` go left, and features may share the
+    column.
     """
-    feature = split.feature
-    if matrix.n_categories[feature] > 0 or matrix.places[feature].is_shared == 1:
-        options.fill_special_sides(split, categories, matrix, sides)
-        return
+    feature, place = split.feature, matrix.places[split.feature]
     n_bins = matrix.bin_starts[feature + 1] - matrix.bin_starts[feature]
-    for bin_ in range(n_bins):
-        sides[bin_] = bin_ < split.bin
+    n_left = split.bin if matrix.n_categories[feature] == 0 else 0
+    first = place.first_cell - matrix.cell_starts[place.column]
+    of_feature = sides[first : first + n_bins - place.is_shared]
+    n_below = n_bins
+    if place.is_shared == 1:
+        # rows that have a bin of another feature have this one's bin of 0
+        n_below = place.zero_bin
+        n_cells = matrix.cell_starts[place.column + 1] - matrix.cell_starts[place.column]
+        sides[:n_cells] = n_below < n_left
+    for bin_ in range(n_below):
+        of_feature[bin_] = bin_ < n_left
+    for bin_ in range(n_below + 1, n_bins):
+        of_feature[bin_ - 1] = bin_ < n_left
+    for index in range(split.n_listed):
+        of_feature[categories[index]] = 1
     if matrix.has_missing[feature] == 1:
-        sides[n_bins - 1] = split.default_left
+        of_feature[len(of_feature) - 1] = split.default_left
 
 
 @inlined

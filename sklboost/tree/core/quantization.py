@@ -212,6 +212,20 @@ def scales_of(scales, output):
 
 
 @kernel
+def sum_cells(matrix, histogram, output, start, stop):
+    """Return the packed sum of the cells ``[start, stop)`` for one output.
+
+    `histogram` is a node's, with all its strips: shape (n_strips, n_cells * n_lanes).
+    """
+    n_lanes = histogram.shape[1] // matrix.cell_starts[-1]
+    numbers, lane = histogram[output // n_lanes], output % n_lanes
+    total = np.int64(0)
+    for cell in range(start, stop):
+        total += numbers[np.uint64(cell * n_lanes + lane)]
+    return total
+
+
+@kernel
 def add_up(team, derivatives, rows):
     """Fill the sums of the derivatives of rows ``[start, stop)``, a piece."""
     parts, piece = derivatives.scratch[team.rank], rows[0] // PIECE_ROWS

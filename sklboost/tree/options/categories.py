@@ -4,8 +4,15 @@ import numpy as np
 
 from sklboost.engine.compiling import inlined, kernel, late
 from sklboost.tree.core.frontier import sink
-from sklboost.tree.core.quantization import gradient_of, hessian_of, pack, scales_of, unpack
-from sklboost.tree.options.several_outputs import list_sums, sum_cells
+from sklboost.tree.core.quantization import (
+    gradient_of,
+    hessian_of,
+    pack,
+    scales_of,
+    sum_cells,
+    unpack,
+)
+from sklboost.tree.options.several_outputs import list_sums
 from sklboost.tree.options.shared_columns import missing_cell_of
 
 # A feature of numbers is chosen for the luck of its best place, too: so many categories are free.

@@ -6,9 +6,8 @@ import numpy as np
 
 from sklboost.engine.compiling import inlined, kernel, late
 from sklboost.tree.core.formulas import leaf_weight, similarity_at, split_gain
-from sklboost.tree.core.quantization import scales_of, unpack
+from sklboost.tree.core.quantization import scales_of, sum_cells, unpack
 from sklboost.tree.core.workspace import OWN
-from sklboost.tree.options.several_outputs import sum_cells
 
 
 class Inherited(NamedTuple):

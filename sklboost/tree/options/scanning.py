@@ -6,6 +6,7 @@ from sklboost.engine.compiling import inlined, late
 from sklboost.engine.elementary import hash_key, mix_bits
 from sklboost.engine.instructions import trailing_zeros
 from sklboost.tree.core.gain_limits import may_improve
+from sklboost.tree.core.quantization import sum_cells
 from sklboost.tree.core.splitting import choose_place, fill_gains
 from sklboost.tree.core.workspace import LEFT, OWN
 from sklboost.tree.options.categories import (
@@ -18,7 +19,7 @@ from sklboost.tree.options.categories import (
     sum_categories,
 )
 from sklboost.tree.options.constrained_weights import add_other_outputs, fill_constrained_gains
-from sklboost.tree.options.several_outputs import list_sums, sum_cells
+from sklboost.tree.options.several_outputs import list_sums
 from sklboost.tree.options.shared_columns import copy_cells, missing_cell_of, sum_below
 
 # Listing few occupied bins pays where a node has less than a quarter as many rows as bins.
@@ -151,16 +152,13 @@ def scan_special_feature(search, workspace, task, feature, best):
     categories, they are listed in ``special.categories``, at the task's number.
     """
     matrix, place, n_outputs = search.matrix, search.matrix.places[feature], len(search.scales)
-    n_bins = matrix.bin_starts[feature + 1] - matrix.bin_starts[feature]
-    start, stop = place.first_cell, place.first_cell + n_bins - place.is_shared
-    missing = np.int64(0)
-    if matrix.has_missing[feature] == 1:
-        stop -= 1
-        missing = task.histogram[stop * len(task.histogram) // matrix.cell_starts[-1]]
-    n_occupied = list_bins(search, workspace, task, feature, (start, stop))
+    start, stop = place.first_cell, place.first_cell + n_numbers(matrix, feature) - place.is_shared
+    cells, missing = cells_of(search, workspace, task, feature)
+    n_rows, special = workspace.tree.growth[task.node].n_rows, workspace.special
+    n_occupied = list_occupied(cells, n_rows, special.bins[task.rank], task.sums)
     if n_occupied < 2 and missing == 0:
         return
-    bins, n_places = workspace.special.bins[task.rank, :n_occupied], np.int64(n_occupied)
+    bins, n_places = special.bins[task.rank, :n_occupied], np.int64(n_occupied)
     if matrix.n_categories[feature] > 0:
         n_places = list_category_places(search, workspace, task, feature, (start, stop), bins)
     places = (np.int64(0), n_places)  # the first one, and one after the last
@@ -185,17 +183,27 @@ def scan_special_feature(search, workspace, task, feature, best):
 
 
 @inlined
-def list_bins(search, workspace, task, feature, cells):
-    """List a feature's occupied bins, and the first output's sums before them; return how many."""
-    matrix, (start, stop) = search.matrix, cells
-    numbers, is_shared = task.histogram[start:stop], matrix.places[feature].is_shared
-    if len(search.scales) > 1 or is_shared == 1:
+def n_numbers(matrix, feature):
+    """Return the number of bins of a feature without the one of missing values."""
+    n_bins = matrix.bin_starts[feature + 1] - matrix.bin_starts[feature]
+    return n_bins - matrix.has_missing[feature]
+
+
+@inlined
+def cells_of(search, workspace, task, feature):
+    """Return the first output's sums of a feature's bins in a node, and of missing values."""
+    matrix, at = search.matrix, search.matrix.places[feature]
+    n_bins, n_lanes = n_numbers(matrix, feature), len(task.histogram) // matrix.cell_starts[-1]
+    stop, missing = at.first_cell + n_bins - at.is_shared, np.int64(0)
+    if matrix.has_missing[feature] == 1:
+        missing = task.histogram[stop * n_lanes]
+    cells = task.histogram[at.first_cell : stop]
+    if at.is_shared == 1 or len(search.scales) > 1:
         histogram = workspace.pool.histograms[workspace.tree.growth[task.node].slot]
         copied = workspace.special.cells[task.rank]
         copy_cells(matrix, histogram, feature, np.int64(0), task.total, copied)
-        numbers = copied[: stop - start + is_shared]
-    n_rows = workspace.tree.growth[task.node].n_rows
-    return list_occupied(numbers, n_rows, workspace.special.bins[task.rank], task.sums)
+        cells = copied[:n_bins]
+    return cells, missing
 
 
 @inlined

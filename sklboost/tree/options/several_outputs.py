@@ -21,7 +21,7 @@ from sklboost.engine.structs import BuiltColumns, TrainingBins, aligned_zeros
 from sklboost.tree.core.histogram import BLOCK_COLUMNS, flush_accumulator
 from sklboost.tree.core.prefetching import bins_are_scattered, prefetch_bins, prefetch_values
 from sklboost.tree.core.quantization import LANES, Gradients
-from sklboost.tree.core.workspace import NARROW_CELLS, OWN, SHARED_BYTES
+from sklboost.tree.core.workspace import NARROW_CELLS, SHARED_BYTES
 
 _PLUS, _N_LANES = np.int64(1), np.uint64(LANES)
 _LANES = (0,) * LANES  # the compiler knows the length of a tuple
@@ -93,30 +93,6 @@ def add_few_rows_to_strip(bins, packed, row_list, sign, starts, histogram):
         for column in range(np.uint64(len(starts))):
             place = np.uint64(starts[column]) + np.uint64(row_bins[column]) * _N_LANES
             add_lanes(histogram, place, values, sign)
-
-
-@kernel
-def sum_cells(matrix, histogram, output, start, stop):
-    """Return the packed sum of the cells ``[start, stop)`` for one output.
-
-    `histogram` is a node's, with all its strips: shape (n_strips, n_cells * n_lanes).
-    """
-    n_lanes = histogram.shape[1] // matrix.cell_starts[-1]
-    numbers, lane = histogram[output // n_lanes], output % n_lanes
-    total = np.int64(0)
-    for cell in range(start, stop):
-        total += numbers[np.uint64(cell * n_lanes + lane)]
-    return total
-
-
-@late()
-def sum_root_of_several(matrix, workspace):
-    """Fill the root's sums: the cells of any one column that was built hold all rows."""
-    tree, column = workspace.tree, workspace.pool.columns[0]
-    start, stop = matrix.cell_starts[column], matrix.cell_starts[column + 1]
-    histogram = workspace.pool.histograms[tree.growth[0].slot]
-    for output in range(tree.sums.shape[2]):
-        tree.sums[0, OWN, output] = sum_cells(matrix, histogram, output, start, stop)
 
 
 @kernel

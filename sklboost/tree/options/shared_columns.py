@@ -20,7 +20,7 @@ from sklboost.data.binning import cell_of_bin
 from sklboost.data.raw_values import read_only
 from sklboost.engine.compiling import inlined, kernel, late
 from sklboost.engine.structs import BuiltColumns, TrainingBins
-from sklboost.tree.options.several_outputs import sum_cells
+from sklboost.tree.core.quantization import sum_cells
 
 # Bins of a joint column: what one byte can hold.
 MOST_BINS = 256
@@ -178,31 +178,3 @@ def sum_below(matrix, histogram, output, total, feature, bin_):
     # without a cell for the bin of 0: all less what is above
     stop = first + matrix.bin_starts[feature + 1] - matrix.bin_starts[feature] - 1
     return total - sum_cells(matrix, histogram, output, cell, stop)
-
-
-@late()
-def fill_special_sides(split, categories, matrix, sides):
-    """Fill ``sides[bin]`` with 1 where rows of that bin of a column go left, else 0.
-
-    For features of categories, of which the first ``split.n_listed`` of `categories` go left, and
-    for columns that features share.
-    """
-    feature, place = split.feature, matrix.places[split.feature]
-    n_bins = matrix.bin_starts[feature + 1] - matrix.bin_starts[feature]
-    n_left = split.bin if matrix.n_categories[feature] == 0 else 0
-    first = place.first_cell - matrix.cell_starts[place.column]
-    of_feature = sides[first : first + n_bins - place.is_shared]
-    n_below = n_bins
-    if place.is_shared == 1:
-        # rows that have a bin of another feature have this one's bin of 0
-        n_below = place.zero_bin
-        n_cells = matrix.cell_starts[place.column + 1] - matrix.cell_starts[place.column]
-        sides[:n_cells] = n_below < n_left
-    for bin_ in range(n_below):
-        of_feature[bin_] = bin_ < n_left
-    for bin_ in range(n_below + 1, n_bins):
-        of_feature[bin_ - 1] = bin_ < n_left
-    for index in range(split.n_listed):
-        of_feature[categories[index]] = 1
-    if matrix.has_missing[feature] == 1:
-        of_feature[len(of_feature) - 1] = split.default_left

@@ -22,8 +22,13 @@ from sklboost.tree.core.gain_limits import BLOCK_BINS, limit_gains, sum_blocks
 from sklboost.tree.core.machines import list_own_features
 from sklboost.tree.core.splitting import COUNTER, fill_gains, is_plain, search_task
 from sklboost.tree.core.workspace import FEATURES_AT_ONCE, LEFT
-from sklboost.tree.options.scanning import draw_place, fill_special_gains, list_other_sums
-from sklboost.tree.options.shared_columns import copy_cells
+from sklboost.tree.options.scanning import (
+    cells_of,
+    draw_place,
+    fill_special_gains,
+    list_other_sums,
+    n_numbers,
+)
 
 _ONE = np.uint64(1)
 
@@ -178,23 +183,6 @@ def n_blocks(matrix, feature):
     return (n_numbers(matrix, feature) + BLOCK_BINS - 1) // BLOCK_BINS
 
 
-@inlined
-def cells_of(search, workspace, task, feature):
-    """Return the first output's sums of a feature's bins in a node, and of missing values."""
-    matrix, at = search.matrix, search.matrix.places[feature]
-    n_bins, n_lanes = n_numbers(matrix, feature), len(task.histogram) // matrix.cell_starts[-1]
-    stop, missing = at.first_cell + n_bins - at.is_shared, np.int64(0)
-    if matrix.has_missing[feature] == 1:
-        missing = task.histogram[stop * n_lanes]
-    cells = task.histogram[at.first_cell : stop]
-    if at.is_shared == 1 or len(search.scales) > 1:
-        histogram = workspace.pool.histograms[workspace.tree.growth[task.node].slot]
-        copied = workspace.special.cells[task.rank]
-        copy_cells(matrix, histogram, feature, np.int64(0), task.total, copied)
-        cells = copied[:n_bins]
-    return cells, missing
-
-
 @kernel
 def scan_for_all(search, workspace, rank, feature, best):
     """Replace `best` if a split of `feature` has a larger sum of gains over the searched nodes."""
@@ -219,13 +207,6 @@ def scan_for_all(search, workspace, rank, feature, best):
             if sums[default_left * n_places + position] > best.gain:
                 best.gain = sums[default_left * n_places + position]
                 best.feature, best.bin, best.default_left = feature, first + position, default_left
-
-
-@inlined
-def n_numbers(matrix, feature):
-    """Return the number of bins of a feature without the one of missing values."""
-    n_bins = matrix.bin_starts[feature + 1] - matrix.bin_starts[feature]
-    return n_bins - matrix.has_missing[feature]
 
 
 @kernel

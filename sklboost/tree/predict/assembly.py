@@ -6,8 +6,8 @@ Routes are all nodes as single rows walk through them; tops are the splits above
 
 import numpy as np
 
-from sklboost.engine.compiling import inlined, kernel
-from sklboost.engine.elementary import next_float32
+from sklboost.data.binning import rounded_up
+from sklboost.engine.compiling import kernel
 from sklboost.engine.model import (
     ALL_ROWS,
     N_LANDINGS,
@@ -21,9 +21,6 @@ from sklboost.engine.model import (
 )
 from sklboost.engine.structs import records
 
-# Beyond, a float64 is no finite float32.
-_LARGEST_FLOAT32 = float(np.finfo(np.float32).max)
-
 
 def assemble_model(trees: Trees, base_score: np.ndarray, n_features: int) -> Model:
     """Return the model that finished trees and the scores before the first tree make."""
@@ -35,10 +32,11 @@ def assemble_model(trees: Trees, base_score: np.ndarray, n_features: int) -> Mod
     # prediction copies the columns of the features that occur, and no others
     features, columns = np.unique(splits.column, return_inverse=True)
     splits.column[:] = columns
+    thresholds = tops.thresholds[:n_splits].copy()
     tops = tops._replace(
         splits=splits,
-        thresholds=tops.thresholds[:n_splits].copy(),
-        thresholds32=tops.thresholds32[:n_splits].copy(),
+        thresholds=thresholds,
+        thresholds32=rounded_up(thresholds),
         features=features.astype(np.int64),
     )
     return model._replace(tops=tops, linear=trees.linear, unpruned=trees.unpruned)
@@ -47,7 +45,7 @@ def assemble_model(trees: Trees, base_score: np.ndarray, n_features: int) -> Mod
 def allocate_model(trees: Trees, base_score: np.ndarray, n_features: int) -> Model:
     """Allocate what :func:`lay_out` fills for trees that are, or will be, in `trees`.
 
-    ``tops.features`` is left empty.
+    ``tops.features`` and ``tops.thresholds32`` are left empty.
     """
     n_nodes, n_trees = len(trees.nodes), len(trees.n_pruned)
     n_tree_outputs = max(1, trees.outputs.shape[1])
@@ -55,7 +53,7 @@ def allocate_model(trees: Trees, base_score: np.ndarray, n_features: int) -> Mod
     tops = TreeTops(
         splits=records(n_splits, TOP_SPLIT_DTYPE),
         thresholds=np.empty(n_splits),
-        thresholds32=np.empty(n_splits, dtype=np.float32),
+        thresholds32=np.empty(0, dtype=np.float32),
         starts=np.zeros(n_trees + 1, dtype=np.int64),
         landings=np.empty((n_trees, N_LANDINGS), dtype=np.int32),
         values=np.empty((n_trees, n_tree_outputs, N_LANDINGS)),
@@ -139,24 +137,7 @@ def fill_top(model, tree, depth, first):
         split.cuts_bin = 0
         split.node = position if np.isnan(node.threshold) else -1
         tops.thresholds[n_splits] = node.threshold
-        tops.thresholds32[n_splits] = round_up(node.threshold)
         first[root + node.left] = start
         first[root + node.right] = start + width // 2
         n_splits += 1
     tops.starts[tree + 1] = n_splits
-
-
-@inlined
-def round_up(threshold):
-    """Return the smallest float32 that is not below a float64.
-
-    Of an array, :func:`~sklboost.data.binning.rounded_up` does it.
-    """
-    if threshold > _LARGEST_FLOAT32:
-        return np.float32(np.inf)
-    if -np.inf < threshold < -_LARGEST_FLOAT32:
-        return np.float32(-_LARGEST_FLOAT32)
-    nearest = np.float32(threshold)
-    if np.float64(nearest) < threshold:
-        return next_float32(nearest)
-    return nearest

@@ -8,7 +8,7 @@ import numpy as np
 from sklboost.data.binned_matrix import BinnedMatrix
 from sklboost.data.binning import apply_cuts
 from sklboost.data.cuts import survey
-from sklboost.data.features import Features, raw_blocks, row_arrays_of, value_array
+from sklboost.data.features import Features, raw_blocks, row_arrays_of, value_array, values_of_bins
 from sklboost.data.raw_values import (
     ARRAY_BLOCK_VALUES,
     RawMatrix,
@@ -356,7 +356,7 @@ def lay_out_rows(team: ThreadTeam, X: Features, cuts: BinCuts, raw_score: np.nda
     """Bin rows by the cuts of the training; trees will be added to `raw_score`."""
     if isinstance(X, BinnedMatrix):
         # for the few values that are looked at, one from the middle of each bin
-        raw = raw_matrix(_values_of_bins(team, X))
+        raw = raw_matrix(values_of_bins(team, X))
         bins, has_missing = X.bins.T, X.binning.has_missing
     elif isinstance(X, SparseTable):
         # trees are added to their scores elsewhere, see Evaluation
@@ -385,13 +385,6 @@ def lay_out_rows(team: ThreadTeam, X: Features, cuts: BinCuts, raw_score: np.nda
         n_categories=int(np.diff(cuts.starts).max(initial=0)) + 1,  # as many as bins, at most
     )
     return ScoredRows(raw, raw_score, scratch, cuts)
-
-
-def _values_of_bins(team: ThreadTeam, X: BinnedMatrix) -> np.ndarray:
-    values = X.row_arrays.empty(X.shape)
-    for rows, raw in raw_blocks(team, X):
-        values[rows] = raw.values.reshape(-1, raw.n_features)
-    return values
 
 
 def _in_blocks(columns: np.ndarray, width: int, arrays: RowArrays) -> np.ndarray:

@@ -53,21 +53,6 @@ def trees_of(model: Model) -> Trees:
     )
 
 
-def first_trees(trees: Trees, n_trees: int) -> Trees:
-    """Return the first `n_trees` trees, without a copy."""
-    n_nodes = int(trees.starts[n_trees])
-    return Trees(
-        trees.nodes[:n_nodes],
-        trees.starts[: n_trees + 1],
-        trees.n_pruned[:n_trees],
-        trees.params[:n_trees],
-        trees.outputs[:n_nodes],
-        first_bits(trees.bits, n_nodes),
-        None if trees.linear is None else _linear_of(trees.linear, 0, n_nodes),
-        None if trees.unpruned is None else first_trees(trees.unpruned, n_trees),
-    )
-
-
 def copy_trees(trees: Trees) -> Trees:
     """Copy trees with constant leaves, without those before pruning."""
     bits = trees.bits
@@ -83,21 +68,17 @@ def copy_trees(trees: Trees) -> Trees:
 
 def take_trees(trees: Trees, start: int, stop: int) -> Trees:
     """Return the trees ``[start, stop)``, or up to the last, without a copy of their nodes."""
-    trees = first_trees(trees, min(stop, len(trees.n_pruned)))
-    node, bits, unpruned = int(trees.starts[start]), trees.bits, trees.unpruned
-    if len(bits.starts) > 0:
-        word = int(bits.starts[node])
-        starts, in_use = bits.starts[node:] - word, bits.in_use
-        bits = CategoryBits(starts, bits.numbers[word:], bits.words[word:], in_use)
+    stop = min(stop, len(trees.n_pruned))
+    first, last = trees.starts[[start, stop]].tolist()
     return Trees(
-        trees.nodes[node:],
-        trees.starts[start:] - node,
-        trees.n_pruned[start:],
-        trees.params[start:],
-        trees.outputs[node:],
-        bits,
-        None if trees.linear is None else _linear_of(trees.linear, node, len(trees.nodes)),
-        None if unpruned is None else take_trees(unpruned, start, stop),
+        trees.nodes[first:last],
+        trees.starts[start : stop + 1] - first,
+        trees.n_pruned[start:stop],
+        trees.params[start:stop],
+        trees.outputs[first:last],
+        take_bits(trees.bits, first, last),
+        None if trees.linear is None else _linear_of(trees.linear, first, last),
+        None if trees.unpruned is None else take_trees(trees.unpruned, start, stop),
     )
 
 
@@ -140,14 +121,13 @@ def _join_unpruned(parts: Sequence[Trees]) -> Trees | None:
     return join_trees([part.unpruned or part._replace(linear=None) for part in parts])
 
 
-def first_bits(bits: CategoryBits, n_nodes: int) -> CategoryBits:
-    """Return the categories that the first nodes send left, without a copy."""
+def take_bits(bits: CategoryBits, start: int, stop: int) -> CategoryBits:
+    """Return the categories that the nodes ``[start, stop)`` send left, without a copy of words."""
     if len(bits.starts) == 0:
         return NO_BITS
-    n_words = bits.starts[n_nodes]
-    return CategoryBits(
-        bits.starts[: n_nodes + 1], bits.numbers[:n_words], bits.words[:n_words], (1,)
-    )
+    starts = bits.starts[start : stop + 1]
+    words = slice(starts[0], starts[-1])
+    return CategoryBits(starts - starts[0], bits.numbers[words], bits.words[words], (1,))
 
 
 def join_bits(parts: Sequence[tuple[CategoryBits, int]]) -> CategoryBits:
@@ -178,19 +158,16 @@ def join_linear(parts: Sequence[tuple[LinearLeaves | None, int]]) -> LinearLeave
     """Join linear leaves, given with their numbers of nodes; None if all leaves are constant."""
     if all(linear is None for linear, _ in parts):
         return None
-    known = [linear or _constant_leaves(n_nodes) for linear, n_nodes in parts]
+    known = []
+    for linear, n in parts:  # leaves that are constant have no terms
+        starts, none = np.zeros(n + 1, dtype=np.int64), records(0, LINEAR_TERM_DTYPE)
+        known.append(linear or LinearLeaves(starts, np.zeros(n), np.zeros((n, 2)), none))
     return LinearLeaves(
         _join_starts([linear.starts for linear in known]),
         np.concatenate([linear.shifts for linear in known]),
         np.concatenate([linear.limits for linear in known]),
         np.concatenate([linear.terms for linear in known]).view(np.recarray),
     )
-
-
-def _constant_leaves(n_nodes: int) -> LinearLeaves:
-    starts = np.zeros(n_nodes + 1, dtype=np.int64)
-    limits = np.zeros((n_nodes, 2))
-    return LinearLeaves(starts, np.zeros(n_nodes), limits, records(0, LINEAR_TERM_DTYPE))
 
 
 # What splits alone have, and what a leaf has instead.
@@ -389,7 +366,7 @@ def _reduce_model(model: Model) -> tuple[Callable[..., Any], tuple[Any, ...]]:
 
 
 def _reduce_trees(trees: Trees) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-    trees = first_trees(trees, len(trees.starts) - 1)  # those of a training have room for others
+    trees = take_trees(trees, 0, len(trees.n_pruned))  # those of a training have room for others
     document = encode_trees(trees)
     if _are_same(decode_trees(document), trees):
         return decode_trees, (document,)
