@@ -141,13 +141,14 @@ def draw_again(folder: Path, out: Path) -> Path:
     return out
 
 
-def start_python(text: str, folder: Path) -> subprocess.Popen:
+def start_python(text: str, folder: Path, stdin: int | None = None) -> subprocess.Popen:
     """Write Python text to a file in `folder` and start it as a process of its own there."""
     path = folder / "script.py"
     path.write_text(text, encoding="utf-8")
     search_path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
     return subprocess.Popen(
         [sys.executable, str(path)],
+        stdin=stdin,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -188,7 +189,7 @@ def run_python(text: str, folder: Path, timeout: float = 200) -> str:
 
 # The package without what its `__init__` imports: the estimators, and with them scikit-learn, which
 # takes three times as long as all the rest.
-_ENGINE_ALONE = f"""
+ENGINE_ALONE = f"""
 import sys, types
 sys.modules["sklboost"] = types.ModuleType("sklboost")
 sys.modules["sklboost"].__path__ = [{str(ROOT / "sklboost")!r}]
@@ -197,7 +198,7 @@ sys.modules["sklboost"].__path__ = [{str(ROOT / "sklboost")!r}]
 
 def run_kernels(text: str, folder: Path) -> str:
     """Run Python text as `run_python` does; of the package it imports the engine only."""
-    return run_python(_ENGINE_ALONE + text, folder)
+    return run_python(ENGINE_ALONE + text, folder)
 
 
 @pytest.fixture(scope="session")

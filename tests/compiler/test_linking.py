@@ -2,10 +2,13 @@
 
 import os
 import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
-from tests.conftest import run_kernels
+from tests.compiler.conftest import run_alone
 
 MODULE = """
 import numpy as np
@@ -42,12 +45,21 @@ def compiled():
 """
 
 USE = """
-import faulthandler, os, sys
+import faulthandler, os
 faulthandler.enable()
-os.environ["NUMBA_CACHE_DIR"] = sys.path[0] + "/mine"
 from chain import compiled, top
 print(*(top({type}(x)) for x in {values}), compiled(), sep=";")
 """
+
+
+class Chain(NamedTuple):
+    """A folder with the module above, and what runs a script there in another process."""
+
+    folder: Path
+    run: Callable
+
+    def use(self, values, type_="int"):
+        return self.run(USE.format(values=values, type=type_), self.folder)
 
 
 @pytest.fixture(scope="module")
@@ -56,37 +68,34 @@ def filled(tmp_path_factory):
     folder = tmp_path_factory.mktemp("filled")
     (folder / "chain.py").write_text(MODULE)
     everything = "bottom middle rarely top top.entry"
-    assert use(folder, (1, 20)) == f"6;121;{everything}"
+    assert Chain(folder, run_alone).use((1, 20)) == f"6;121;{everything}"
     return folder
 
 
 @pytest.fixture
-def chain(filled, tmp_path):
+def chain(filled, tmp_path, run_forked):
     """Return a copy of that folder."""
     shutil.copytree(filled, tmp_path / "chain")
-    return tmp_path / "chain"
+    return Chain(tmp_path / "chain", run_forked)
 
 
-def use(folder, values, type_="int"):
-    return run_kernels(USE.format(values=values, type=type_), folder)
-
-
-def edit(folder, before, after):
-    path = folder / "chain.py"
+def edit(chain, before, after):
+    path = chain.folder / "chain.py"
     text = path.read_text()
     assert before in text
     path.write_text(text.replace(before, after))
-    shutil.rmtree(folder / "__pycache__", ignore_errors=True)
+    shutil.rmtree(chain.folder / "__pycache__", ignore_errors=True)
 
 
-def code_files(folder, name):
-    files = list((folder / "mine").glob(f"kernels-*/{name}-*.code"))
+def code_files(chain, name):
+    files = list((chain.folder / "mine").glob(f"kernels-*/{name}-*.code"))
     assert files
     return files
 
 
 def test_a_second_process_compiles_nothing(chain):
-    assert use(chain, (1, 20)) == "6;121;"
+    for run in (run_alone, chain.run):
+        assert chain._replace(run=run).use((1, 20)) == "6;121;"
 
 
 @pytest.mark.parametrize(
@@ -106,33 +115,33 @@ def test_what_is_missing_or_damaged_is_compiled_and_nothing_else(chain, damages)
             else:
                 path.write_bytes(content)
     compiled = " ".join(damages) + (" top.entry" if "top" in damages else "")
-    assert use(chain, (1, 20)) == f"6;121;{compiled}"
+    assert chain.use((1, 20)) == f"6;121;{compiled}"
 
 
 def test_an_edited_kernel_is_compiled_but_not_its_callers_and_a_late_one_when_it_is_called(chain):
     edit(chain, "+ 100", "+ 200")
-    assert use(chain, (1,)) == "6;"
+    assert chain.use((1,)) == "6;"
     edit(chain, "return x + 1\n", "return x + 3\n")
-    assert use(chain, (1, 20)) == "12;223;bottom rarely"
+    assert chain.use((1, 20)) == "12;223;bottom rarely"
 
 
 def test_an_edited_formula_is_compiled_with_what_it_is_part_of(chain):
     edit(chain, "bottom(x) * 2", "bottom(x) * 3")
-    assert use(chain, (1, 20)) == "8;121;middle"
+    assert chain.use((1, 20)) == "8;121;middle"
 
 
 def test_callers_are_compiled_for_a_result_of_another_type(chain):
     edit(chain, "return x + 1\n", "return x + 1.5\n")
     edit(chain, '@late("int64")', '@late("float64")')
     compiled = "bottom middle rarely top top.entry"
-    assert use(chain, (1, 20)) == f"7.5;121.5;{compiled}"
+    assert chain.use((1, 20)) == f"7.5;121.5;{compiled}"
 
 
 def test_callers_are_compiled_for_a_kernel_of_another_kind(chain):
     edit(chain, "@kernel\ndef bottom", "@inlined\ndef bottom")
-    assert use(chain, (1, 20)) == "6;121;middle rarely"
+    assert chain.use((1, 20)) == "6;121;middle rarely"
     edit(chain, '@late("int64")', "@kernel")
-    assert use(chain, (1, 20)) == "6;121;top"
+    assert chain.use((1, 20)) == "6;121;top"
 
 
 def test_a_declaration_that_turned_wrong_is_told_in_the_next_process(chain):
@@ -141,7 +150,7 @@ def test_a_declaration_that_turned_wrong_is_told_in_the_next_process(chain):
         "for _ in range(2):\n    try:\n        top(20)\n    except TypeError as error:\n"
         "        print(error)\n"
     )
-    assert run_kernels(text, chain) == "chain.rarely returns int64; it was declared as float64"
+    assert chain.run(text, chain.folder) == "chain.rarely returns int64; it was declared as float64"
 
 
 FORK = """
@@ -164,4 +173,4 @@ print(status)
 if hasattr(os, "fork"):
 
     def test_kernels_and_cells_go_on_in_a_forked_process(chain):
-        assert run_kernels(USE.format(values=(), type="int") + FORK, chain) == "0"
+        assert chain.run(USE.format(values=(), type="int") + FORK, chain.folder) == "0"

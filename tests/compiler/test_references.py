@@ -14,7 +14,6 @@ from numba import types
 
 from sklboost.engine.compiler.references import holds_reference, reference_to
 from sklboost.engine.compiling import inlined, kernel, late
-from tests.conftest import run_kernels
 
 pytestmark = pytest.mark.usefixtures("empty_cache")
 
@@ -493,8 +492,6 @@ def test_which_types_hold_a_reference():
 
 
 MOVED = """
-import os, sys
-os.environ["NUMBA_CACHE_DIR"] = sys.path[0] + "/mine"
 import numpy as np
 from {module} import Inner
 from groups_top import Outer, add
@@ -503,7 +500,7 @@ print(add(Outer(Inner(values), 2.0)), sum(add._cache_misses.values()))
 """
 
 
-def test_what_is_kept_for_a_class_that_has_moved_is_not_used(tmp_path):
+def test_what_is_kept_for_a_class_that_has_moved_is_not_used(tmp_path, run_forked):
     """As after an update: the module that was pickled is not there any more."""
     inner = "from typing import NamedTuple\nclass Inner(NamedTuple):\n    values: object\n"
     (tmp_path / "before.py").write_text(inner)
@@ -514,7 +511,7 @@ def test_what_is_kept_for_a_class_that_has_moved_is_not_used(tmp_path):
         "@kernel\ndef add(outer):\n    return outer.inner.values.sum() * outer.factor\n"
     )
     (tmp_path / "groups_top.py").write_text(top)
-    assert run_kernels(MOVED.format(module="before"), tmp_path) == "6.0 1"
+    assert run_forked(MOVED.format(module="before"), tmp_path) == "6.0 1"
     assert list(tmp_path.glob("mine/*/add-*"))
     (tmp_path / "before.py").rename(tmp_path / "after.py")
-    assert run_kernels(MOVED.format(module="after"), tmp_path) == "6.0 1"
+    assert run_forked(MOVED.format(module="after"), tmp_path) == "6.0 1"

@@ -62,6 +62,17 @@ def classes_of(y, n_classes):
     return np.digitize(y, np.quantile(y, np.linspace(0, 1, n_classes + 1)[1:-1]))
 
 
+def each_on(n_machines, names, **other_numbers):
+    """List names and numbers of machines: each name with one number, some with others, too.
+
+    What a loss or a kind of leaves sends is of one form, whatever the number; and what the numbers
+    change, who sends what to whom, is the same for all of them.
+    """
+    more = [(name, other) for name, others in other_numbers.items() for other in others]
+    assert set(other_numbers) <= set(names)
+    return [*((name, n_machines) for name in names), *more]
+
+
 SETTINGS = {
     "plain": {},
     "deep": dict(max_depth=12, min_child_weight=0.0),
@@ -157,8 +168,7 @@ RENEWED = {
 }
 
 
-@pytest.mark.parametrize("n_machines", [2, 3, 5])
-@pytest.mark.parametrize("name", RENEWED)
+@pytest.mark.parametrize(("name", "n_machines"), each_on(3, RENEWED, median=[2, 5]))
 def test_leaves_that_are_quantiles_of_the_rows_of_all_machines(monkeypatch, name, n_machines):
     X, y = make_rows()
     y = y.round(2 if name == "median" else 6) + 50  # many residuals are equal
@@ -183,8 +193,7 @@ DROPPED = {
 }
 
 
-@pytest.mark.parametrize("n_machines", [1, 2, 3, 5])
-@pytest.mark.parametrize("name", DROPPED)
+@pytest.mark.parametrize(("name", "n_machines"), each_on(5, DROPPED, regression=[1, 2, 3]))
 def test_rounds_are_dropped(monkeypatch, name, n_machines):
     y = classes_of(Y, 3) if "classes" in name else Y
     # calls: each round one, and two more where rounds are dropped, from the second round on
@@ -207,8 +216,7 @@ LINES = {
 }
 
 
-@pytest.mark.parametrize("n_machines", [1, 2, 3, 5])
-@pytest.mark.parametrize("name", LINES)
+@pytest.mark.parametrize(("name", "n_machines"), each_on(3, LINES, numbers=[1, 2, 5]))
 def test_linear_leaves(monkeypatch, name, n_machines):
     X, y = make_rows()
     if name == "infinite values":
@@ -249,8 +257,7 @@ class LogLosses(Loss):
 OF_USERS = {"rows": row_function, "arrays": array_function, "class": LogLosses()}
 
 
-@pytest.mark.parametrize("n_machines", [2, 3, 5])
-@pytest.mark.parametrize("name", OF_USERS)
+@pytest.mark.parametrize(("name", "n_machines"), each_on(3, OF_USERS, arrays=[2, 5]))
 def test_losses_of_users(monkeypatch, name, n_machines):
     model = XGBRegressorLite(
         objective=OF_USERS[name], n_estimators=4, subsample=0.9, random_state=0

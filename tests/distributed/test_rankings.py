@@ -45,7 +45,8 @@ def test_any_number_of_machines_grows_the_same_trees(monkeypatch, objective, lay
     y, given = np.minimum(RELEVANCE, 1 if objective == "rank:map" else 3), dict(qid=QUERIES[layout])
     if layout == "short":
         given["sample_weight"] = WEIGHT
-    for n_machines in (1, 2, 3, 5) if layout in ("short", "anywhere") else (3,):
+    is_first = objective == "rank:ndcg"  # the numbers change who has which rows, for all objectives
+    for n_machines in (1, 2, 3, 5) if is_first and layout in ("short", "anywhere") else (3,):
         group = ThreadGroup(n_machines, 2)
         one, other, _ = fit_both(monkeypatch, model, X, y, group, **given)
         assert len(one.model_.nodes) > 3
@@ -98,10 +99,9 @@ def test_arrays(cluster, objective):
 def test_frames_whose_queries_are_a_column(cluster):
     frame = pd.DataFrame(X, columns=list("abcdef")).assign(y=RELEVANCE, qid=QUERIES["short"])
     features, model = [*"abcdef", "qid"], ranker(n_estimators=60, early_stopping_rounds=2)
-    there = dd.from_pandas(frame, npartitions=7)
     train, valid = frame[:15_000], frame[15_000:]
     one = model.fit(train[features], train["y"], X_val=valid[features], y_val=valid["y"])
-    there, later = dd.from_pandas(train, npartitions=7), dd.from_pandas(valid, npartitions=2)
+    there, later = dd.from_pandas(train, npartitions=3), dd.from_pandas(valid, npartitions=2)
     other = clone(model)
     other.fit(there[features], there["y"], X_val=later[features], y_val=later["y"])
     assert_same_fit(one, other, frame[features])

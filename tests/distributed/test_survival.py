@@ -46,7 +46,8 @@ def test_any_number_of_machines_grows_the_same_trees(monkeypatch, layout, ties):
     if layout == "anywhere":
         given["base_margin"] = RANDOM.normal(size=N_ROWS)
     y = survival_targets(**GIVEN, strata=STRATA[layout], entry_time=entry)
-    for n_machines in (1, 2, 3, 5) if layout in ("none", "anywhere") else (3,):
+    every_number = ties == "efron" and layout in ("none", "anywhere")
+    for n_machines in (1, 2, 3, 5) if every_number else (3,):
         one, other, rounds = fit_both(monkeypatch, model, X, y, ThreadGroup(n_machines, 2), **given)
         assert len(one.model_.nodes) > 40
         assert_same_model(one, other)
@@ -87,7 +88,7 @@ def test_frames_that_stop_early(cluster):
             own |= dict(X_val=valid[features], y_val=valid[times])
         return clone(model).fit(train[features], train[times], **own)
 
-    there = dd.from_pandas(train, npartitions=7), dd.from_pandas(valid, npartitions=2)
+    there = dd.from_pandas(train, npartitions=3), dd.from_pandas(valid, npartitions=2)
     one, other = fitted(train, valid), fitted(*there)
     assert_same_fit(one, other, table[list("abcdef")])
     assert_same_hazards(one, other)

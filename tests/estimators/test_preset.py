@@ -54,16 +54,18 @@ def not_promised(estimator):
 FEW_ROUNDS = dict(preset="auto", n_estimators=5, learning_rate=0.4)
 
 
-@parametrize_with_checks([XGBRegressorLite(**FEW_ROUNDS)], expected_failed_checks=not_promised)
+@parametrize_with_checks(
+    [XGBRegressorLite(**FEW_ROUNDS, **ONE_STAGE)], expected_failed_checks=not_promised
+)
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
 
 @pytest.mark.slow
 @parametrize_with_checks(
-    [estimator(**FEW_ROUNDS) for estimator in ESTIMATORS[1:]], expected_failed_checks=not_promised
+    [estimator(**FEW_ROUNDS) for estimator in ESTIMATORS], expected_failed_checks=not_promised
 )
-def test_scikit_learn_checks_of_the_other_estimators(estimator, check):
+def test_scikit_learn_checks_of_all_estimators_and_stages(estimator, check):
     check(estimator)
 
 
@@ -341,7 +343,7 @@ def test_a_trial_that_cannot_win_ends_early_where_one_part_judges():
 
 def test_symmetric_trees_are_compared_where_there_can_be_any():
     X_all, y = load_diabetes(return_X_y=True)
-    others = dict(extra_trees=False, min_child_weight=2.0, colsample_bylevel=0.5)
+    others = dict(extra_trees=False, min_child_weight=2.0, colsample_bylevel=0.5, learning_rate=0.3)
 
     def chosen(X=X_all, **settings):
         return XGBRegressorLite(**QUICK, **others, **settings).fit(X, y).chosen_params_
