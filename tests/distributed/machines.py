@@ -92,7 +92,8 @@ class LocalBins:
         assert not columns
         rows = self._values if as_values else self._bins
         n_blocks = -(-len(self._bins) // BLOCK_ROWS)
-        owner = np.random.default_rng(self._seed).integers(len(workers), size=n_blocks)
+        dealt = np.arange(n_blocks) % len(workers)
+        owner = np.random.default_rng(self._seed).permutation(dealt)
         owners = {worker: np.flatnonzero(owner == i) for i, worker in enumerate(workers)}
 
         def of(blocks):

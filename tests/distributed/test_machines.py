@@ -107,7 +107,7 @@ def test_any_number_of_machines_grows_the_same_trees(monkeypatch, name):
         assert one.fit_report_.traffic == {}
         assert other.fit_report_.traffic == rounds.traffic
         assert rounds.traffic["splits"] > (0, 0)
-        assert other.fit_report_.n_threads == 4
+        assert other.fit_report_.n_threads == n_machines * n_threads
 
 
 VECTORS = dict(multi_strategy="multi_output_tree")
