@@ -43,6 +43,8 @@ def make_rows():
 X, Y, WEIGHT = make_rows()
 # Nearly a third of all, and all of a block and of a partition.
 WITH_ZEROS = np.where((np.arange(N_ROWS) // 500 == 8) | (X[:, 3] < -0.5), 0.0, WEIGHT)
+# Of workers; the cluster of other tests has two.
+NUMBERS = [1, pytest.param(3, marks=pytest.mark.slow), 5]
 
 
 def in_chunks(values, chunks=CHUNKS):
@@ -279,7 +281,7 @@ def in_parts(first, *others):
     return dd.from_map(lambda part: part, [first, *others], meta=first[:0])
 
 
-@pytest.mark.parametrize("n_workers", [1, 3, 5])
+@pytest.mark.parametrize("n_workers", NUMBERS)
 def test_several_targets_have_the_same_bits_on_any_number_of_workers(monkeypatch, n_workers):
     from distributed import Client
 
@@ -383,7 +385,7 @@ def test_rankings_do_not_come_to_the_client(stay, objective):
     assert one.fit_report_.n_samples == other.fit_report_.n_samples
 
 
-@pytest.mark.parametrize("n_workers", [1, 3, 5])
+@pytest.mark.parametrize("n_workers", NUMBERS)
 def test_times_and_rankings_have_the_same_bits_on_any_number_of_workers(stay, n_workers):
     from distributed import Client
 
@@ -455,7 +457,7 @@ def test_errors_of_times_and_queries():
         assert_same_model(one, clone(RANKER).fit(in_chunks(X), there, qid=in_chunks(labels, 900)))
 
 
-@pytest.mark.parametrize("n_workers", [1, 5])
+@pytest.mark.parametrize("n_workers", NUMBERS)
 def test_the_same_bits_on_any_number_of_workers(monkeypatch, n_workers):
     from distributed import Client
 
@@ -579,7 +581,11 @@ COPIES = np.column_stack([X[:, 0].round(), X[:, 1] > 0.0])
 ROUNDED = Y.round()
 RARE = np.where(np.isin(np.arange(N_ROWS), [4100, 9000]), Y, np.nan)
 HELD_OUT = {
-    "copies": (XGBRegressorLite(), ROUNDED, {}),
+    "copies": (
+        XGBRegressorLite(subsample=0.5, random_state=1),
+        ROUNDED,
+        {"base_margin": X[:, 0]},
+    ),
     "weights": (XGBRegressorLite(refit=True), ROUNDED, {"sample_weight": WITH_ZEROS.round(1)}),
     "classes": (
         XGBClassifierLite(refit=True, class_weight="balanced", validation_fraction=0.37),
@@ -592,7 +598,6 @@ HELD_OUT = {
         {"sample_weight": WITH_ZEROS, "groups": NAMES[QUERIES]},
     ),
     "the last": (XGBRegressorLite(validation_split="time"), Y, {"sample_weight": WITH_ZEROS}),
-    "margins": (XGBRegressorLite(subsample=0.5, random_state=1), Y, {"base_margin": X[:, 0]}),
     "rare values": (XGBRegressorLite(validation_fraction=0.9), np.column_stack([Y, RARE]), {}),
     "rare labels": (
         XGBClassifierLite(validation_fraction=0.9),
@@ -613,7 +618,7 @@ def test_rows_to_hold_out_are_chosen_on_the_workers(monkeypatch, stay, name):
     n_held_out = one.fit_report_.n_validation_samples
     stay()
     there = {name: in_chunks(values, 5000) for name, values in given.items()}
-    other = model.fit(in_chunks(rows), in_chunks(y, 3000), **there)
+    other = model.fit(in_chunks(rows), in_chunks(y, 6500), **there)
     assert_same_model(one, other)
     assert one.evals_result_ == other.evals_result_
     assert other.fit_report_.n_validation_samples == n_held_out > 0
