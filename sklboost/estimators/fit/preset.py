@@ -479,6 +479,10 @@ def _parts(data: FitTask) -> list[FitTask]:
     # the last rows are one part
     if data.parameters.validation_split == "time" or n_scores > _MOST_SCORES_OF_FOLDS:
         n_used = 1
+    # it would bring columns here, and with some of their rows settings were judged before
+    is_known, of_all = isinstance(rows.y, RemoteColumn), 0.0
+    if not is_known:
+        of_all = metrics_before(_task(data, rows, ("validation_0", rows)))[-1]  # or the error
     masks = divide(rows, n_parts, **_how_to_divide(data))
     binned = rows._replace(X=_binned(data))
     pairs = ((binned.take(~mask), binned.take(mask)) for mask in islice(masks, n_used))
@@ -491,26 +495,21 @@ def _parts(data: FitTask) -> list[FitTask]:
     for task in tasks:
         try:
             can_learn = not lacking(task.loss, task.rows.y)
-            # columns do not come here for that: settings were judged by some of the rows before
-            is_known = isinstance(rows.y, RemoteColumn)
             if can_learn and (is_known or np.isfinite(metrics_before(task)[-1])):
                 parts.append(task)
         except Exception as error:  # of a metric that there is for all rows
             errors.append(error)
-    if parts:
-        return parts
-    of_all = metrics_before(_task(data, rows, ("validation_0", rows)))[-1]  # or the error
     why = ""
     if errors and callable(data.parameters.eval_metric):
         why = f"eval_metric cannot be computed for any part of the rows: {errors[-1]}"
     elif not np.isfinite(of_all):
         why = f"the metric is {of_all} before the first round"
-    if why:
+    if why and not parts:
         warn_user(
             f"preset='auto' compares nothing, since {why}. Pass X_val and y_val, or choose another "
             "eval_metric"
         )
-    return []
+    return parts
 
 
 def _task(data: FitTask, rows: Rows, judges: tuple[str, Rows]) -> FitTask:
