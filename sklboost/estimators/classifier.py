@@ -87,7 +87,8 @@ class XGBClassifierLite(ClassifierParameters, ClassifierMixin, BaseBooster):
         Parameters
         ----------
         y : array-like of shape (n_samples,) or (n_samples, n_labels)
-            Classes. Of several labels all that are known must be predicted; NaN is not known.
+            Classes. Of several labels all that are known must be predicted; NaN is not known, and
+            a row with no known label does not count.
 
         Returns
         -------
@@ -101,7 +102,13 @@ class XGBClassifierLite(ClassifierParameters, ClassifierMixin, BaseBooster):
                 check_consistent_length(prediction, y)
                 is_right = ((prediction == y) | is_unknown).all(axis=1)
                 weight = row_weights(1.0 if sample_weight is None else sample_weight, y)
-                return float(np.average(is_right, weights=weight * ~is_unknown.all(axis=1)))
+                weight = weight * ~is_unknown.all(axis=1)
+                if not weight.any():
+                    raise ValueError(
+                        "y is NaN, not known, in every row of positive weight: there is nothing to "
+                        "score"
+                    )
+                return float(np.average(is_right, weights=weight))
         classes = self.classes_
         is_large = classes.dtype.kind in "iuf" and may_be_rounded(classes.astype(np.float64))
         if not is_large or y.dtype.kind not in "iuf" or y.dtype == classes.dtype:

@@ -29,7 +29,7 @@ _SIGN = np.uint64(1 << 63)
 _QUANTILE_BITS = 52
 _PRECISION = 2.0**-52  # relative, of an alpha and of its product with a weight
 _MOST_STEPS = 200
-# Of a raw score, relative to how far it is from where single rows would have theirs.
+# Of a raw score, relative to the mean gradient of single rows over their mean hessian.
 _TOLERANCE = 1e-12
 # Of a mean gradient, relative to the mean of its absolute values: rounding of the gradients alone.
 _ROUNDING = 1e-15
@@ -277,7 +277,7 @@ def first_values(values: Column, weight: Column, wanted: np.ndarray) -> np.ndarr
 
 
 def find_by_digits(values: RemoteColumn, weight: Column, wanted: np.ndarray) -> np.ndarray:
-    """Do as :func:`first_values`, for columns.
+    """Return the same as :func:`first_values`, of columns.
 
     As for leaves among machines, the key of a value, a whole number in the order of floats, is
     found from its first digit on.
@@ -349,7 +349,9 @@ def find_constants(
         tolerance = _TOLERANCE * np.fmin(limit, size / curvature)
         following = score - np.clip(slope / curvature, -limit, limit)
         middle = 0.5 * (np.maximum(low, score - limit) + np.minimum(high, score + limit))
-        following = np.where((following > low) & (following < high), following, middle)
+        # a step that rounding leaves nothing of is one to where the score is already
+        is_step = ((following > low) & (following < high)) | (following == score)
+        following = np.where(is_step, following, middle)
         following = np.where(slope == 0.0, score, following)
         # where the loss is flat, what is left of the slope is rounding, and a large step a guess
         is_flat = np.abs(slope) <= _ROUNDING * size
@@ -362,7 +364,8 @@ def find_constants(
         slope, curvature, size = mean_derivatives(score)
         rise = np.where(moved == 0.0, 0.0, slope - previous_slope)
         secant = rise / np.where(moved == 0.0, 1.0, moved)
-        curvature = np.where(secant > 0.0, np.minimum(secant, curvature), curvature)
+        is_rise = (secant > 0.0) & (np.abs(rise) > _ROUNDING * size)
+        curvature = np.where(is_rise, np.minimum(secant, curvature), curvature)
     return score
 
 

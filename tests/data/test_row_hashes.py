@@ -107,6 +107,7 @@ def test_copies_are_counted_from_the_lightest_on():
     weight, copied = np.array([3.0, 1.0, 2.0]), np.full(3, 7, dtype=np.uint32)
     hashes, turned = (tell_copies_apart(copied, of) for of in (weight, weight[::-1]))
     assert_array_equal(turned, hashes[::-1])
+    assert_array_equal(number_copies(copied, weight), [2, 0, 1])
 
 
 def test_copies_of_the_same_weight_are_counted_as_they_come():

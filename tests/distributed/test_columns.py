@@ -626,14 +626,15 @@ def test_rows_to_hold_out_are_chosen_on_the_workers(monkeypatch, stay, name):
 
 @pytest.mark.usefixtures("cluster")
 def test_a_preset_brings_the_rows_of_its_sample_only(monkeypatch, stay):
-    monkeypatch.setattr(preset, "_MOST_COMPARED", 2000)  # then rounds are counted on all rows
+    # then rounds are counted on all rows, and judged by a fifth of them
+    monkeypatch.setattr(preset, "_MOST_COMPARED", 600)
     monkeypatch.setattr(preset, "_MOST_ROUNDS", 9)
     model = XGBClassifierLite(preset="auto", max_depth=3, grow_policy="depthwise")
     one = clone(model).fit(X, Y > 0.7, sample_weight=WITH_ZEROS)
     as_array = ClusterColumn.__array__
 
     def bring(column, dtype=None, copy=None):
-        assert len(column) <= 2100
+        assert len(column) <= 700
         return as_array(column, dtype)
 
     stay(bring)

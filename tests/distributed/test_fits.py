@@ -134,6 +134,22 @@ def test_a_preset_chooses_what_it_does_on_one_machine(cluster, monkeypatch, kind
     assert_same_fit(one, other, rows)
 
 
+def test_a_preset_whose_metric_is_infinite_for_many_rows(cluster, monkeypatch):
+    def of_few_rows(y_true, y_pred):
+        return np.mean(np.abs(y_true - y_pred)) if len(y_true) < 1000 else np.inf
+
+    monkeypatch.setattr(preset, "_MOST_COMPARED", 2_000)
+    monkeypatch.setattr(preset, "_MOST_ROUNDS", 10)
+    model = XGBRegressorLite(preset="auto", eval_metric=of_few_rows, max_depth=2, extra_trees=False)
+    fits = []
+    for rows in ((X, Y), (chunked(X), chunked(Y))):
+        with pytest.warns(UserWarning, match="the metric is inf before the first round"):
+            fits.append(clone(model).fit(*rows))
+    one, other = fits
+    assert other.chosen_params_.reasons == one.chosen_params_.reasons
+    assert_same_fit(one, other, X)
+
+
 def test_a_preset_does_not_try_statistics_of_categories_on_a_cluster(cluster, monkeypatch):
     monkeypatch.setattr(preset, "_MOST_ROUNDS", 5)
     categories = np.arange(N_ROWS) % 60

@@ -4,6 +4,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
 
 from sklboost import bin_features
+from sklboost.data.row_hashes import hash_rows, tell_copies_apart
 from sklboost.estimators.fit.holdout import hold_out
 from sklboost.estimators.input.rows import Rows
 
@@ -121,6 +122,24 @@ def test_weights_count():
         rows = y == class_
         taken, total = weight[rows & mask].sum(), weight[rows].sum()
         assert 0.1 * total <= taken < 0.1 * total + weight.max()
+
+
+def test_weights_of_very_different_sizes():
+    random = np.random.default_rng(0)
+    X, y = random.normal(size=(100, 3)), np.repeat([0.0, 1.0], 50)
+    for classes in (1e8, 1e-20):  # of which the rows of one weigh next to nothing
+        mask = choose(X, y, np.where(y == 0, 1 / classes, classes), fraction=0.2, stratified=True)
+        assert [mask[y == class_].sum() for class_ in (0, 1)] == [10, 10]
+    order = np.argsort(tell_copies_apart(hash_rows(X, y, 0), NO_WEIGHT))
+    for place in (0, 40, 99):  # of one row that outweighs all others
+        weight = np.ones(100)
+        weight[order[place]] = 1e30
+        # what comes before it, and it itself unless it is the last
+        mask = choose(X, y, weight, fraction=0.2)
+        assert_array_equal(np.flatnonzero(mask), np.sort(order[: min(place + 1, 99)]))
+        groups = np.arange(100) // 20
+        held_out = choose(X, y, weight, fraction=0.2, groups=groups)
+        assert 0 < len(set(groups[held_out])) < 5
 
 
 @pytest.mark.interpreted

@@ -241,10 +241,14 @@ def schedule_of(task: FitTask, base_score: np.ndarray) -> Schedule:
 def metrics_before(task: FitTask) -> list[float]:
     """Return the metrics of the last validation data before the first round.
 
-    ValueError if one is not defined for these rows.
+    ValueError if one is not defined for these rows. Means of rows that are columns are said to be
+    0: those that are not finite raise an error in the first round.
     """
     schedule = schedule_of(task, start_of(task))
-    last = schedule.validation[-1].with_arrays()
+    last = schedule.validation[-1]
+    if isinstance(last.y, RemoteColumn) and all(metric.formula for metric in schedule.metrics):
+        return [0.0 for _ in schedule.metrics]
+    last = last.with_arrays()
     with np.errstate(all="ignore"):
         # as after a round, rows differ a little: a correlation is not defined for a constant
         apart = 1e-6 * np.linspace(0.0, 1.0, len(last.y)) * (1.0 + np.abs(last.raw_score))

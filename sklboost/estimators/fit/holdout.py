@@ -24,8 +24,8 @@ from sklboost.objectives.start_values import first_values, of_parts, whole_weigh
 # Shares such as 0.07 * 100 are a little more than 7 in floating point, and so may be products of
 # weights; that must not cost a row.
 _ROUNDING = 1e-9
-# Hashes are below: the places of the rows of one part are, counted from where the part begins.
-_PLACES = 2.0**32
+# The places of part p begin at so many times p: hashes are below, and so are numbers of rows.
+_PLACES_OF_PART = 2.0**32
 
 
 def hold_out(
@@ -94,7 +94,7 @@ def _places(rows: Rows, *, how: str, parts: Any, seed: int) -> tuple[Any, Any]:
 
     At random it is the hash of the row, of each part by itself: those of part 1 begin at 2^32. By
     time it is how many rows are behind it, and of groups that of the label, whose rows have one
-    place. Weights are whole numbers, or of shape (0,): 1.
+    place. Weights are whole numbers from 1 on, or of shape (0,): 1.
     """
     if len(rows.groups) > 0 and how == "time":
         raise ValueError(
@@ -104,7 +104,7 @@ def _places(rows: Rows, *, how: str, parts: Any, seed: int) -> tuple[Any, Any]:
     if len(rows.groups) > 0:
         places = _places_of_groups(rows.groups, seed)
         is_here = not isinstance(places, RemoteColumn)
-        return places, whole_weights(np.asarray(rows.weight) if is_here else rows.weight)
+        return places, _whole(np.asarray(rows.weight) if is_here else rows.weight)
     if how == "time":
         numbers: Any = np.arange(len(rows.y))
         if isinstance(rows.y, RemoteColumn):
@@ -112,7 +112,11 @@ def _places(rows: Rows, *, how: str, parts: Any, seed: int) -> tuple[Any, Any]:
         return len(rows.y) - 1.0 - numbers, np.empty(0)
     hashes = hash_rows(rows.X, rows.y, seed)
     places = tell_copies_apart(hashes, rows.weight).astype(np.float64)
-    return places if parts is None else places + _PLACES * parts, whole_weights(rows.weight)
+    return places if parts is None else places + _PLACES_OF_PART * parts, _whole(rows.weight)
+
+
+def _whole(weight: Any) -> Any:
+    return np.maximum(whole_weights(weight), 1.0)  # of very different weights some would be 0
 
 
 def _folds(places: Any, weight: Any, shares: list[float]) -> Any:
@@ -121,15 +125,13 @@ def _folds(places: Any, weight: Any, shares: list[float]) -> Any:
     Those of the last place of each part have -1: they are never held out.
     """
     columns = [weight] if len(weight) else []
-    n_parts = 1 + int(places.max() // _PLACES)
-    totals = np.sum(of_parts(weights_of_parts, places, *columns, n_parts=n_parts), axis=0)
-    ends = totals.cumsum()
-    within = np.array(shares) * (1.0 - _ROUNDING)
-    wanted = np.column_stack(
-        [(ends - totals)[:, np.newaxis] + totals[:, np.newaxis] * within, ends]
-    )
-    found = first_values(places, weight, wanted.ravel()).reshape(wanted.shape)
-    return apply(folds_of, places, bounds=found[:, :-1], last=found[:, -1])
+    n_parts = 1 + int(places.max() // _PLACES_OF_PART)
+    each = np.array(of_parts(look_at_parts, places, *columns, n_parts=n_parts))
+    totals, last = each[:, 0].sum(axis=0), each[:, 1].max(axis=0)
+    before = totals.cumsum() - totals
+    wanted = before + np.array(shares)[:, np.newaxis] * (1.0 - _ROUNDING) * totals
+    bounds = first_values(places, weight, wanted.ravel()).reshape(wanted.shape)
+    return apply(folds_of, places, bounds=bounds.T, last=last)
 
 
 def _places_of_groups(labels: Any, seed: int) -> Any:
@@ -155,16 +157,18 @@ def _hash_of_label(label: Any, seed: int) -> bytes:
 
 def folds_of(places: np.ndarray, bounds: np.ndarray, last: np.ndarray) -> np.ndarray:
     """Return how many bounds of its part each place is beyond; -1 for the last ones."""
-    parts = (places // _PLACES).astype(np.intp)
+    parts = (places // _PLACES_OF_PART).astype(np.intp)
     folds: np.ndarray = (places[:, np.newaxis] > bounds[parts]).sum(axis=1)
     return np.where(places < last[parts], folds, -1)
 
 
-def weights_of_parts(
+def look_at_parts(
     places: np.ndarray, weight: np.ndarray | None = None, *, n_parts: int
-) -> np.ndarray:
-    """Return the sum of the weights in each part."""
-    return np.bincount((places // _PLACES).astype(np.intp), weight, minlength=n_parts)
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the sum of the weights in each part, and its last place; -1: it has no rows here."""
+    parts, last = (places // _PLACES_OF_PART).astype(np.intp), np.full(n_parts, -1.0)
+    np.maximum.at(last, parts, places)
+    return np.bincount(parts, weight, minlength=n_parts), last
 
 
 def count_numbers(numbers: np.ndarray, held_out: np.ndarray, *, n_numbers: int) -> np.ndarray:

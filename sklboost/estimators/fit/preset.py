@@ -20,7 +20,6 @@ from sklboost.data.binning import VALUES_PER_THREAD
 from sklboost.data.features import RemoteFeatures, row_arrays_of
 from sklboost.data.sparse_table import SparseTable
 from sklboost.engine.parallel import ThreadTeam, n_threads_for
-from sklboost.engine.structs import RemoteColumn
 from sklboost.estimators.fit.fitting import (
     Bins,
     ChosenParams,
@@ -479,10 +478,7 @@ def _parts(data: FitTask) -> list[FitTask]:
     # the last rows are one part
     if data.parameters.validation_split == "time" or n_scores > _MOST_SCORES_OF_FOLDS:
         n_used = 1
-    # it would bring columns here, and with some of their rows settings were judged before
-    is_known, of_all = isinstance(rows.y, RemoteColumn), 0.0
-    if not is_known:
-        of_all = metrics_before(_task(data, rows, ("validation_0", rows)))[-1]  # or the error
+    of_all = metrics_before(_task(data, rows, ("validation_0", rows)))[-1]  # or the error
     masks = divide(rows, n_parts, **_how_to_divide(data))
     binned = rows._replace(X=_binned(data))
     pairs = ((binned.take(~mask), binned.take(mask)) for mask in islice(masks, n_used))
@@ -495,7 +491,7 @@ def _parts(data: FitTask) -> list[FitTask]:
     for task in tasks:
         try:
             can_learn = not lacking(task.loss, task.rows.y)
-            if can_learn and (is_known or np.isfinite(metrics_before(task)[-1])):
+            if can_learn and np.isfinite(metrics_before(task)[-1]):
                 parts.append(task)
         except Exception as error:  # of a metric that there is for all rows
             errors.append(error)
@@ -613,8 +609,7 @@ class Comparison:
             found = known._replace(
                 seconds=more * found.seconds, seconds_to_judge=more * found.seconds_to_judge
             )
-        if np.isfinite(found.loss):  # else a row that is in no sample has an infinite one
-            self.outcome = found
+        self.outcome = found
 
 
 def _comparison(stage: Stage, outcomes: Mapping[Any, Outcome], best: Any) -> str:

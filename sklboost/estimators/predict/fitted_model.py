@@ -42,20 +42,20 @@ _CHANGED_PER_THREAD = 50_000
 class PrecomputedScores:
     """Raw scores of rows, given to a method as `X` where nothing else of the rows is needed."""
 
-    def __init__(self, values: np.ndarray, why: str):
+    def __init__(self, values: np.ndarray, error: str):
         self.values = values  # float64, shape (n_outputs, n_samples)
-        self._why = why  # there are no features, and what to do
+        self._error = error  # says why there are no features, and what to do
 
     def __len__(self) -> int:
         return self.values.shape[1]
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
         """Refuse to become an array of features."""
-        raise TypeError(self._why)
+        raise TypeError(self._error)
 
     def __getitem__(self, key: Any) -> NoReturn:
         """Refuse to give some of the rows or columns."""
-        raise TypeError(self._why)
+        raise TypeError(self._error)
 
 
 def add_scores(
