@@ -38,7 +38,7 @@ def rounded_up(thresholds: np.ndarray) -> np.ndarray:
 
     Every float32 is then on the same side of them.
     """
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", under="ignore"):
         rounded = thresholds.astype(np.float32)
         above = np.nextafter(rounded, np.float32(np.inf))
     result: np.ndarray = np.where(rounded < thresholds, above, rounded)

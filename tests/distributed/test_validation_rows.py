@@ -57,7 +57,7 @@ def stay(monkeypatch):
         raise AssertionError("values of rows came to the client")
 
     monkeypatch.setattr(ClusterColumn, "__array__", refuse)
-    monkeypatch.setattr(ClusterFeatures, "gather", refuse)
+    monkeypatch.setattr(ClusterFeatures, "here", refuse)
     monkeypatch.setattr(ClusterRounds, "raw_score", refuse)
 
 
@@ -153,7 +153,7 @@ def test_features_stay_in_other_fits(monkeypatch, how):
     def refuse(features):
         raise AssertionError("features came to the client")
 
-    monkeypatch.setattr(ClusterFeatures, "gather", refuse)
+    monkeypatch.setattr(ClusterFeatures, "here", refuse)
     train, judges, model = TRAIN, JUDGES, clone(REGRESSOR)
     if how == "held out":
         judges = {}
