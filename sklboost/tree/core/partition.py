@@ -53,26 +53,27 @@ def route_rows(team, matrix, workspace):
 
     A task is a block of rows, with all its nodes, and the block of those that were left out of it.
     """
-    partition, counts = workspace.partition, workspace.tree.counts[0]
+    tree, partition, counts = workspace.tree, workspace.partition, workspace.tree.counts[0]
     n_blocks, sides = partition.start.shape[0], partition.sides[team.rank]
     task = next_task(team, _ROUTE_COUNTER, partition.n_counted)
     while task < partition.n_counted:
-        for block in range(task, n_blocks, partition.n_counted):
-            for index in range(counts.n_frontier):
-                route_segment(matrix, workspace, workspace.tree.frontier[index], block, sides)
+        for index in range(counts.n_frontier):
+            node = tree.frontier[index]
+            fill_sides(tree.splits[node], tree.categories[node], matrix, sides)
+            column = matrix.columns[matrix.places[tree.splits[node].feature].column]
+            for block in range(task, n_blocks, partition.n_counted):
+                route_segment(workspace, node, block, column, sides)
         task = next_task(team, _ROUTE_COUNTER, partition.n_counted)
 
 
 @inlined
-def route_segment(matrix, workspace, node, block, sides):
-    """Divide the rows that `node` owns in `block` between its children; `sides` is scratch."""
+def route_segment(workspace, node, block, column, sides):
+    """Divide the rows that `node` owns in `block` between its children, by bins of `column`."""
     tree, partition = workspace.tree, workspace.partition
     start, stop = partition.start[block, node], partition.stop[block, node]
     depth = tree.growth[node].depth
-    split = tree.splits[node]
-    fill_sides(split, tree.categories[node], matrix, sides)
     n_left = divide_rows(
-        matrix.columns[matrix.places[split.feature].column],
+        column,
         partition.lists[depth % 2, start:stop],
         sides,
         partition.lists[(depth + 1) % 2, start:stop],
@@ -154,35 +155,33 @@ def add_values_of(matrix, workspace, blocks, target, sides):
     ``blocks`` are the task, and where blocks end; `sides` is scratch.
     """
     tree, partition = workspace.tree, workspace.partition
-    for block in range(blocks[0], blocks[1], partition.n_counted):
-        for output in range(len(target)):
-            values, scored = tree.values[output], (target[output], sides)
-            for node in range(tree.counts[0].n_nodes):
-                if tree.growth[node].owns_rows == 1:
-                    add_segment_values(matrix, workspace, node, block, values, scored)
+    for node in range(tree.counts[0].n_nodes):
+        if tree.growth[node].owns_rows == 0:
+            continue
+        row_list = partition.lists[tree.growth[node].depth % 2]
+        left = np.int64(tree.nodes[node].left)  # the right child is the next node
+        # The children of a split that was made last own no rows: they are told apart by bin, which
+        # saves writing their lists.
+        number = np.int64(0)  # of a column: of a leaf it is not read
+        if left >= 0:
+            fill_sides(tree.splits[node], tree.categories[node], matrix, sides)
+            number = np.int64(matrix.places[tree.splits[node].feature].column)
+        column = matrix.columns[number]
+        for block in range(blocks[0], blocks[1], partition.n_counted):
+            rows = row_list[partition.start[block, node] : partition.stop[block, node]]
+            for output in range(len(target)):
+                values = tree.values[output]
+                if left >= 0:
+                    add_by_side(column, rows, sides, values[left : left + 2], target[output])
+                else:
+                    add_value(rows, values[node], target[output])
 
 
 @inlined
-def add_segment_values(matrix, workspace, node, block, values, scored):
-    """Add `values`, one a node, to the numbers of the rows that `node` owns in `block`.
-
-    `scored` has what they are added to, and scratch for :func:`fill_sides`. The children of a split
-    that was made last own no rows: they are told apart by bin, which saves writing their lists.
-    """
-    tree, partition = workspace.tree, workspace.partition
-    start, stop = partition.start[block, node], partition.stop[block, node]
-    row_list = partition.lists[tree.growth[node].depth % 2, start:stop]
-    left = np.int64(tree.nodes[node].left)  # the right child is the next node
-    target, sides = scored
-    if left < 0:
-        value = values[node]
-        for position in range(len(row_list)):
-            target[np.uint64(row_list[np.uint64(position)])] += value
-        return
-    split = tree.splits[node]
-    fill_sides(split, tree.categories[node], matrix, sides)
-    column = matrix.columns[matrix.places[split.feature].column]
-    add_by_side(column, row_list, sides, values[left : left + 2], target)
+def add_value(row_list, value, raw_score):
+    """Add a value to the raw scores of the rows."""
+    for position in range(len(row_list)):
+        raw_score[np.uint64(row_list[np.uint64(position)])] += value
 
 
 @kernel
