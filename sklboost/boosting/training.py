@@ -241,6 +241,11 @@ class Training:
 
     # --- what comes of it
 
+    def mean_leaves(self) -> float:
+        """Return how many leaves a tree of the finished rounds has."""
+        trees = self._booster.trees(self.n_rounds)
+        return (len(trees.nodes) / len(trees.n_pruned) + 1.0) / 2.0
+
     @np.errstate(all="ignore")
     def model(self, n_rounds: int) -> Model:
         """Return the model of the first `n_rounds` rounds, a continued model's included."""

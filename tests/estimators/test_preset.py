@@ -267,12 +267,12 @@ def test_what_is_behind_is_not_trained_on_the_other_parts(estimator, monkeypatch
     lost = set()  # those that ended on the first part
 
     def noted(self, fold, settings, *race):
-        training = train(self, fold, settings, *race)
+        training, n_leaves = train(self, fold, settings, *race)
         rounds = ("early_stopping_rounds", "n_estimators")
         key = str({name: value for name, value in settings.items() if name not in rounds})
         trained.setdefault(key, []).append(trials._last_metric(training, training.evals_log)[-1])
         lost.update(key for its in race if its.is_lost)
-        return training
+        return training, n_leaves
 
     train = Trials._train
     monkeypatch.setattr(Trials, "_train", noted)
@@ -519,15 +519,16 @@ def test_ctrl_c_in_a_trial_leaves_the_model_as_it_was(monkeypatch):
 
 def test_steps_grow_with_the_raw_scores_and_shrink_with_the_time():
     # 2 s in steps as large as those of the trials, 1 s to score them, and a reserve
-    outcome = Outcome("rmse", 1.0, 1.0, n_rounds=100, share=1.0, seconds=2.0, seconds_to_judge=1.0)
+    found = dict(n_rounds=100, share=1.0, n_leaves=64.0, seconds=2.0, seconds_to_judge=1.0)
+    outcome = Outcome("rmse", 1.0, 1.0, **found)
     X, y = data_of(XGBRegressorLite)
 
-    def steps(n_scores=1, max_time=None, outcome=outcome, **settings):
+    def steps(n_scores=1, max_time=None, outcome=outcome, in_work=np.inf, **settings):
         model = XGBRegressorLite(max_time=max_time, **settings)
         task = read_task(model, X, y, FitArguments())
         free = {"n_estimators", "learning_rate"} - settings.keys()
         task = task._replace(free=free, clock=Clock())
-        return list(_steps(task, outcome, n_scores).values())
+        return list(_steps(task, outcome, n_scores, in_work).values())
 
     def finer(*arguments, **settings):
         (n_rounds, why), (rate, _) = steps(*arguments, **settings)
@@ -537,26 +538,18 @@ def test_steps_grow_with_the_raw_scores_and_shrink_with_the_time():
 
     sizes = [1, 12_000, 12_001, 50_000, 50_001, 500_000, 500_001]
     assert [finer(n) for n in sizes] == [8, 8, 4, 4, 2, 2, 1]
-    assert [finer(1, max_time) for max_time in (100.0, 8.0, 4.0)] == [8, 2, 1]
+    assert [finer(1, max_time) for max_time in (100.0, 8.2, 4.1)] == [8, 2.4, 1.2]
     # with larger steps there is the time for as long a way, but not with any
-    assert finer(1, 2.0) == pytest.approx(0.6, abs=0.02)
+    assert finer(1, 2.1) == pytest.approx(0.6, abs=0.02)
     assert finer(1, 0.1) == pytest.approx(1 / 3, abs=0.02)
     # early stopping scores rows, and a fit on all rows follows
-    assert finer(1, 8.0, early_stopping_rounds=5) == 1
-    assert finer(1, 12.0, early_stopping_rounds=5) == 2
-    assert finer(1, 12.0, early_stopping_rounds=5, refit=True) == 1
-    # of more raw scores, and of as many as have the steps of the trials
-    for n_found, n_scores, n_rounds in [
-        (900, 12_000, 7200),
-        (600, 12_001, 2400),
-        (900, 50_000, 2700),
-        (1400, 500_000, 2800),
-        (2600, 50_000, 2600),
-        (2600, 500_001, 2600),
-    ]:
-        (found, _), (rate, _) = steps(n_scores, outcome=outcome._replace(n_rounds=n_found))
-        assert found == n_rounds
-        assert rate == pytest.approx(0.1 * n_found / n_rounds)
+    assert finer(1, 8.2, early_stopping_rounds=5) == 1.6
+    assert finer(1, 12.2, early_stopping_rounds=5) == 2.4
+    assert finer(1, 12.2, early_stopping_rounds=5, refit=True) == 1.4
+    # as many rounds as there is work left for, but not fewer than with the steps of the trials
+    limits = [900.0, 399.0, 100.0, -5.0]
+    assert [finer(1, in_work=in_work) for in_work in limits] == [8, 3.9, 1, 1]
+    assert finer(12_001, in_work=900.0) == 4
     # a trial on 80 % of the rows needs 100 rounds, all of them 125; few rows cannot tell
     for n_rows, n_rounds in [(999, 100), (1000, 125)]:
         task = read_task(
@@ -567,6 +560,21 @@ def test_steps_grow_with_the_raw_scores_and_shrink_with_the_time():
     # of 400 rounds there is time for 60
     ((rate, _),) = steps(1, 2.0, n_estimators=400)
     assert rate == pytest.approx(0.1 * 100 / 60, rel=0.01)
+
+
+def test_smaller_steps_are_limited_by_work_unless_max_time_is_given(monkeypatch):
+    X, y = load_diabetes(return_X_y=True)
+
+    def finer(n_rounds_of_work, **settings):
+        monkeypatch.setattr(trials, "_ROUNDS_OF_WORK", n_rounds_of_work)
+        model = XGBRegressorLite(preset="auto", **ONE_STAGE, **settings).fit(X, y)
+        return 0.1 / model.chosen_params_["learning_rate"]
+
+    found = [finer(n_rounds) for n_rounds in (0, 150, 170, 300)]
+    assert found[0] == 1
+    assert 1 < found[1] < found[2] < 8
+    assert found[3] == 8
+    assert finer(0, max_time=1e6) == 8
 
 
 # --- where there is nothing to compare
@@ -764,3 +772,21 @@ def test_many_rows_are_compared_on_a_sample_and_rounds_are_counted_on_all(monkey
     *compared, counted = sizes
     assert len(compared) == 3
     assert max(compared) < 200 < 400 < counted < len(y)
+
+
+def test_rounds_are_scaled_where_no_work_is_left_for_counting_them(monkeypatch):
+    monkeypatch.setattr(trials, "_MOST_COMPARED", 1_000)
+    X = np.random.default_rng(0).normal(size=(3_000, 2))
+    y = X[:, 0] * X[:, 1]
+
+    def chosen(n_rows, n_rounds_of_work):
+        monkeypatch.setattr(trials, "_ROUNDS_OF_WORK", n_rounds_of_work)
+        model = XGBRegressorLite(preset="auto", **ONE_STAGE).fit(X[:n_rows], y[:n_rows])
+        return model.chosen_params_
+
+    few, many, all_rows = chosen(2_000, 0), chosen(2_000, 10_000), chosen(3_000, 0)
+    assert few["learning_rate"] == 0.1
+    assert "rounds of learning rate 0.1 on 40% of the rows" in few.reasons["n_estimators"]
+    # work is left, or the sample says too little
+    assert "on 80% of the rows" in many.reasons["n_estimators"]
+    assert "on 80% of the rows" in all_rows.reasons["n_estimators"]

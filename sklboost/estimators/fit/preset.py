@@ -4,6 +4,7 @@
 are trained on some of the rows and judged by others. Then come the step and the number of rounds.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from itertools import islice
@@ -92,13 +93,14 @@ def choose(task: FitTask) -> ChosenParams:
             if trials.n_folds > 0:
                 comparison.compare(trials, stages)
             # more rows, more rounds
-            if comparison.outcome is not None and len(compared.rows.y) < len(trial.rows.y):
+            share = len(compared.rows.y) / len(trial.rows.y)
+            if comparison.outcome is not None and share < 1.0 and not comparison.scale(share):
                 trials = Trials(trial, team)
                 if trials.n_folds > 0:
                     comparison.count_rounds(trials)
     chosen |= comparison.chosen
     if comparison.outcome is not None and not task.is_forest:
-        steps = _steps(task, comparison.outcome, len(task.rows.y) * task.loss.n_outputs)
+        steps = comparison.steps(comparison.outcome)
         comparison.show(steps)
         chosen |= steps
     return ChosenParams(values_of(chosen), {name: choice.why for name, choice in chosen.items()})
@@ -242,8 +244,9 @@ _PATIENCE = 50
 # Up to so many rows: how many parts they are divided into, and how many of these are held out in
 # turn. The fewer rows judge, the less can be said from one part.
 _FOLDS = ((4_000, 5, 5), (10_000, 5, 3), (np.inf, 5, 1))
-# Of more raw scores, one part is held out: trainings take long, and settings differ more.
-_MOST_SCORES_OF_FOLDS = 25_000
+# Of more raw scores, one part is held out: trainings take long, and settings differ more. Of more
+# bins that raw scores are made from, it is three at most.
+_MOST_SCORES_OF_FOLDS, _MOST_BINS_OF_FOLDS = 25_000, 500_000
 
 
 # After how many rounds a trial is first asked whether it can win, and after how many more again.
@@ -300,6 +303,7 @@ class Outcome(NamedTuple):
     loss: float  # the same, or its negative if greater is better; infinite if it fell behind
     n_rounds: int  # up to the best round
     share: float  # of the rows, that a training had: the others judged
+    n_leaves: float  # of a tree, the mean
     # that these rounds took on one fold, and their metrics
     seconds: float
     seconds_to_judge: float = 0.0
@@ -318,6 +322,7 @@ class Trials:
     def __init__(self, task: FitTask, team: ThreadTeam):
         self._task = task
         self._team = team
+        self.work = 0.0  # of all trainings so far
         self._outcomes: dict[str, Outcome] = {}
         # of the best so far: its loss after each round on each fold
         self._best: list[np.ndarray] = []
@@ -367,7 +372,7 @@ class Trials:
         first = {**settings, "early_stopping_rounds": _PATIENCE}
         may_end = self.n_folds == 1 or self.n_rows >= _FEWEST_TO_RACE
         race = Race(self._best[0] if may_end and not is_first else None)
-        training = self._train(self._folds[0], first, race)
+        training, n_leaves = self._train(self._folds[0], first, race)
         metric, sign, curve = _last_metric(training, training.finished_log())
         losses, n_rounds = [curve], len(curve)
         is_cut = training.stop_reason == "max_time"
@@ -376,7 +381,7 @@ class Trials:
         for fold in self._folds[1:]:
             if race.is_lost or self._is_late() or self._is_behind(losses):
                 break
-            training = self._train(fold, settings)
+            training, n_leaves = self._train(fold, settings)
             *_, curve = _last_metric(training, training.finished_log())
             losses += [curve] if len(curve) == n_rounds else []
         is_dropped = race.is_lost or (len(losses) < self.n_folds and self._is_behind(losses))
@@ -391,6 +396,7 @@ class Trials:
             *(metric, sign * float(mean[best]), np.inf if is_dropped else float(mean[best])),
             n_rounds=n_rounds if race.is_lost else best + 1,
             share=self.share,
+            n_leaves=n_leaves,
             seconds=training.seconds["boosting"] * part,
             seconds_to_judge=training.seconds["evaluation"] * part,
             is_cut=is_cut,
@@ -407,7 +413,9 @@ class Trials:
         most = self._task.parameters.max_time
         return most is not None and self._task.clock.elapsed > most
 
-    def _train(self, fold: Fold, settings: dict[str, Any], *listeners: Race) -> Training:
+    def _train(
+        self, fold: Fold, settings: dict[str, Any], *listeners: Race
+    ) -> tuple[Training, float]:
         task = fold.task.with_settings(settings)._replace(listeners=listeners)
         n_rounds, _ = rounds_and_trees(task.parameters, task.is_forest)
         task = task._replace(rounds=range(n_rounds))
@@ -416,12 +424,14 @@ class Trials:
             schedule = schedule_of(task, base_score)
             training = make_training(self._team, fold.bins, task, base_score, schedule)
             training.run()
+            n_leaves = training.mean_leaves()
+            self.work += training.n_rounds * _work_of_round(task, n_leaves)
         except Exception as error:
             error.add_note(f"in a trial of preset='auto', on {len(task.rows.y)} of the rows")
             raise
         if training.stop_reason == "interrupted":
             raise KeyboardInterrupt
-        return training
+        return training, n_leaves
 
 
 def _last_metric(training: TrainingState, log: EvalsLog) -> tuple[str, float, np.ndarray]:
@@ -475,6 +485,8 @@ def _parts(data: FitTask) -> list[FitTask]:
         return [_task(data, rows, (name, judges if are_there else judges.here()))]
     n_scores = len(rows.y) * data.loss.n_outputs
     n_parts, n_used = next((parts, used) for most, parts, used in _FOLDS if len(rows.y) <= most)
+    if n_scores * data.features.n_features > _MOST_BINS_OF_FOLDS:
+        n_used = min(n_used, 3)
     # the last rows are one part
     if data.parameters.validation_split == "time" or n_scores > _MOST_SCORES_OF_FOLDS:
         n_used = 1
@@ -544,9 +556,11 @@ class Comparison:
         self._is_shown = bool(task.parameters.verbose)  # whether the user is shown each choice
         self.chosen: dict[str, Choice] = {}  # the best values of the parameters of the stages
         self.outcome: Outcome | None = None  # of these; None: there was no trial
+        self._all_trials: list[Trials] = []
 
     def compare(self, trials: Trials, stages: Sequence[Stage]) -> None:
         """Go through the stages, each of which keeps its best value."""
+        self._all_trials.append(trials)
         first = {stage.parameter: stage.values[0] for stage in stages}
         outcome = trials.judge(first)
         if outcome is None or not np.isfinite(outcome.loss):
@@ -581,7 +595,7 @@ class Comparison:
     def _tell(self, trials: Trials, best: Outcome) -> None:
         """Tell the progress of the best outcome, and how long the fit takes with its rounds."""
         task, parameters, n_rows = self._task, self._task.parameters, len(self._task.rows.y)
-        steps = {} if task.is_forest else _steps(task, best, n_rows * task.loss.n_outputs)
+        steps = {} if task.is_forest else self.steps(best)
         n_rounds, _ = rounds_and_trees(parameters, task.is_forest)
         n_rounds = steps["n_estimators"].value if "n_estimators" in steps else n_rounds
         stops = stops_early(parameters)
@@ -599,8 +613,32 @@ class Comparison:
         for name, choice in chosen.items() if self._is_shown else ():
             log_line(f"{name}={choice.value!r}: {choice.why}")
 
+    def steps(self, outcome: Outcome) -> dict[str, Choice]:
+        """Choose the learning rate and the number of rounds after such an outcome."""
+        task = self._task
+        left = _most_work(task) - sum(trials.work for trials in self._all_trials)
+        in_work = left / _work_of_round(task, outcome.n_leaves)
+        return _steps(task, outcome, len(task.rows.y) * task.loss.n_outputs, in_work)
+
+    def scale(self, share: float) -> bool:
+        """Take the rounds as in proportion to the rows, if there is no work left for counting them.
+
+        The share of the rows that they were found on is known; whether it was done is returned.
+        """
+        assert self.outcome is not None
+        scaled = self.outcome._replace(share=share * self.outcome.share)
+        task = self._task
+        if share < _LEAST_SCALED or task.is_forest or task.parameters.max_time is not None:
+            return False
+        rate = self.steps(scaled).get("learning_rate")
+        is_coarse = rate is not None and rate.value > 0.5 * _TRIAL_RATE
+        if is_coarse:
+            self.outcome = scaled
+        return is_coarse
+
     def count_rounds(self, trials: Trials) -> None:
         """Find the best number of rounds of the chosen values once more, on all rows."""
+        self._all_trials.append(trials)
         known, found = self.outcome, trials.judge(values_of(self.chosen))
         assert known is not None
         assert found is not None
@@ -636,14 +674,17 @@ def _how_much(lost: Outcome, won: Outcome) -> str:
 
 # --- steps
 
-# Up to so many raw scores of training rows, the steps of the fit are so much smaller than in
-# the trials, and its rounds so many times as many, as long as they are about so many at the most.
-_FINER_STEPS = (
-    (12_000, 8, np.inf),
-    (50_000, 4, 2_500),
-    (500_000, 2, 2_500),
-    (np.inf, 1, np.inf),
-)
+# Up to so many raw scores of training rows, the steps of the fit are at most so much smaller than
+# in the trials, and its rounds so many times as many.
+_FINER_STEPS = ((12_000, 8.0), (50_000, 4.0), (500_000, 2.0), (np.inf, 1.0))
+# Trials and fit take about as long as CatBoost's 1,000 rounds of depth 6, on 2 processors: work for
+# so many rounds of that depth, and for each of them so much more on any data. With a loss whose
+# Hessian is not constant CatBoost takes longer, since it does several Newton steps for a leaf.
+_ROUNDS_OF_WORK, _WORK_OF_NO_ROWS, _NEWTON_STEPS = 2_900, 400_000, 1.7
+# To search a node takes as long as to add up so many rows.
+_ROWS_OF_NODE = 430
+# Rounds that are best for such a share of the rows, or more, are in proportion to the rows.
+_LEAST_SCALED = 0.5
 # The fit has more rows than a trial, and can bear more rounds, unless rows are so few that they
 # cannot tell the best number: then more rounds are as often too many.
 _FEWEST_FOR_MORE_ROUNDS = 1_000
@@ -651,11 +692,29 @@ _FEWEST_FOR_MORE_ROUNDS = 1_000
 _SAFE_SHARE = 0.6
 
 
-def _steps(task: FitTask, outcome: Outcome, n_scores: int) -> dict[str, Choice]:
+def _work_of_round(task: FitTask, n_leaves: float) -> float:
+    """Return how many bins are read for a round's trees of so many leaves: most of their time."""
+    depth = math.ceil(n_leaves - 1).bit_length()
+    reads_per_feature = depth * len(task.rows.y) + _ROWS_OF_NODE * n_leaves
+    return task.loss.n_outputs * task.features.n_features * reads_per_feature
+
+
+def _most_work(task: FitTask) -> float:
+    """Return the most work of trials and fit; unlimited if `max_time` limits it."""
+    if task.parameters.max_time is not None:
+        return np.inf
+    n_rounds = _ROUNDS_OF_WORK * (1.0 if task.loss.hessian_is_one else _NEWTON_STEPS)
+    return n_rounds * (_work_of_round(task, 2**6) + task.loss.n_outputs * _WORK_OF_NO_ROWS)
+
+
+def _steps(
+    task: FitTask, outcome: Outcome, n_scores: int, in_work: float = np.inf
+) -> dict[str, Choice]:
     """Choose the learning rate and the number of rounds, or the one of them that is free.
 
     Their product is how far it is to the best model, and the trial has found that for its share
-    of the rows. For all of them it is further: in proportion to the rows.
+    of the rows. For all of them it is further: in proportion to the rows. If both are free, steps
+    are as small as is of use and as there is work left for: `in_work` rounds.
     """
     free, parameters = task.free, task.parameters
     n_rounds, rate = outcome.n_rounds, parameters.learning_rate
@@ -681,14 +740,14 @@ def _steps(task: FitTask, outcome: Outcome, n_scores: int) -> dict[str, Choice]:
         chosen = {"learning_rate": Choice(rate, best)}
     else:
         # how much smaller the steps are than in the trials; larger for want of time
-        finer, most_rounds = next(steps for most, *steps in _FINER_STEPS if n_scores <= most)
-        finer = min(finer, max(1.0, np.rint(most_rounds / n_rounds)), in_time / n_rounds)
-        finer = int(finer) if finer >= 1.0 else max(finer, _TRIAL_RATE / _LARGEST_RATE)
+        finer = next(finer for most, finer in _FINER_STEPS if n_scores <= most)
+        finer = min(finer, max(1.0, in_work / n_rounds), in_time / n_rounds)
+        finer = max(math.floor(10.0 * finer) / 10.0, _TRIAL_RATE / _LARGEST_RATE)
         if parameters.booster == "dart":
             finer = min(finer, 1.0)
         why = "smaller steps are better, but slower" if finer >= 1.0 else "for want of time"
         chosen = {
-            "n_estimators": Choice(max(1, int(finer * n_rounds)), best),
-            "learning_rate": Choice(rate / finer, why),  # type: ignore[operator]
+            "n_estimators": Choice(max(1, round(finer * n_rounds)), best),
+            "learning_rate": Choice(rate / finer, why),
         }
     return {name: choice for name, choice in chosen.items() if name in free}
