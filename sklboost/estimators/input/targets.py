@@ -603,6 +603,17 @@ def apply(
     return function(values, *others, **settings)
 
 
+def row_numbers(values: Any) -> np.ndarray:
+    """Return 0, 1, ... for as many rows as the values have; for a column they are a column."""
+    if isinstance(values, RemoteColumn):
+        return values.apply(_every_row).flatnonzero()  # type: ignore[return-value]
+    return np.arange(len(values))
+
+
+def _every_row(values: np.ndarray) -> np.ndarray:
+    return np.ones(len(values), dtype=bool)
+
+
 def places_among(classes: np.ndarray, labels: np.ndarray) -> np.ndarray:
     """Return where each label is among the classes, int64; -1 if it is none.
 
