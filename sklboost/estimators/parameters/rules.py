@@ -91,17 +91,19 @@ def as_read(group: Any, name: str, value: Any) -> Any:
     return known.metadata["rule"].read(value)
 
 
-def check_parameters(group: type, values: Mapping[str, Any]) -> None:
-    """Raise ValueError for the first of these values that breaks the rule of its parameter.
+def check_value(name: str, value: Any, rule: Rule) -> None:
+    """Raise ValueError for what breaks a rule: ``n_estimators=-3: it must be an integer >= 1``."""
+    if not rule.holds(value):
+        raise ValueError(f"{name}={value!r:.200}: it must be {rule.words}")
 
-    Such as ``n_estimators=-3: it must be an integer >= 1``.
-    """
+
+def check_parameters(group: type, values: Mapping[str, Any]) -> None:
+    """Raise ValueError for the first of these values that breaks the rule of its parameter."""
     for known in fields(group):
         name, rule = known.name, known.metadata.get("rule")  # None: a field of a user's dataclass
         if name not in values or rule is None or values[name] is known.default:
             continue
-        if not rule.holds(values[name]):
-            raise ValueError(f"{name}={values[name]!r:.200}: it must be {rule.words}")
+        check_value(name, values[name], rule)
 
 
 def is_integer(value: Any) -> bool:
