@@ -56,7 +56,7 @@ class RemoteFeatures(FeatureRows):
 
     @abstractmethod
     def hashes(self, y: Any, seed: int) -> RemoteColumn:
-        """Return what :func:`~sklboost.data.row_hashes.hash_rows` does of features here."""
+        """Return the hashes of :func:`~sklboost.data.row_hashes.hash_rows`; `y` may be a column."""
 
     @abstractmethod
     def with_cuts(self, weight: np.ndarray, max_bin: int, n_jobs: int | None) -> "RemoteFeatures":

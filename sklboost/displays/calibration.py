@@ -16,14 +16,13 @@ from sklboost.displays.figures import (
     BLUE,
     GREY,
     Display,
-    check_value,
     function_of,
     hide_frame,
     literal,
 )
 from sklboost.estimators.input.rows import row_weights
 from sklboost.estimators.input.targets import RegressionTargets
-from sklboost.estimators.parameters.rules import integer, one_of
+from sklboost.estimators.parameters.rules import check_value, integer, one_of
 
 _KINDS = one_of("coverage", "pit")
 _BINS = integer(1, 1000)
@@ -147,8 +146,6 @@ class CalibrationDisplay(Display):
         ValueError
             If an argument is out of range.
         """
-        if kind is None or bins is None:
-            raise ValueError(f"kind={kind!r}, bins={bins!r}: neither can be None")
         check_value("kind", kind, _KINDS)
         check_value("bins", bins, _BINS)
         targets = RegressionTargets.read(y, "y").astype(np.float64)

@@ -18,7 +18,7 @@ from sklboost.docstrings import (
     entries_of,
     entry,
 )
-from sklboost.estimators.parameters.rules import Rule, integer
+from sklboost.estimators.parameters.rules import integer
 
 # Of a palette that can be told apart with any colour vision (Wong 2011, Nature Methods 8:441).
 BLUE, ORANGE, GREEN, PURPLE, GREY = "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#8c8c8c"
@@ -141,12 +141,6 @@ def pyplot() -> Any:
             'pictures need matplotlib: pip install "sklboost[plot]", or pip install matplotlib'
         ) from error
     return plt
-
-
-def check_value(name: str, value: Any, rule: Rule) -> None:
-    """Raise ValueError unless an optional argument is None or follows its rule."""
-    if value is not None and not rule.holds(value):
-        raise ValueError(f"{name}={value!r}: it must be None or {rule.words}")
 
 
 def check_number(name: str, value: Any, stop: int, words: str) -> None:

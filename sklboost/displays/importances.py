@@ -11,14 +11,13 @@ from sklboost.displays.figures import (
     DARK,
     GREY,
     Display,
-    check_value,
     draws_like,
     hide_frame,
     literal,
     short_names,
     short_number,
 )
-from sklboost.estimators.parameters.rules import integer, value_of
+from sklboost.estimators.parameters.rules import check_value, integer, optional, value_of
 from sklboost.estimators.predict.fitted_model import fitted_model
 from sklboost.inspection.importances import ValidationImportances
 
@@ -288,7 +287,7 @@ def plot_importance(
 
 def _largest(values: np.ndarray, max_num_features: int | None) -> np.ndarray:
     """Places of the largest values, in their order."""
-    check_value("max_num_features", max_num_features, integer(1))
+    check_value("max_num_features", max_num_features, optional(integer(1)))
     if max_num_features is None:
         return np.arange(len(values))
     return np.sort(np.argsort(-values, kind="stable")[:max_num_features])

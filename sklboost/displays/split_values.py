@@ -15,14 +15,13 @@ from sklboost.data.encoding import instant_text, zone_of
 from sklboost.displays.figures import (
     BLUE,
     Display,
-    check_value,
     function_of,
     hide_frame,
     literal,
     short,
 )
 from sklboost.estimators.input.feature_names import FeaturePlaces
-from sklboost.estimators.parameters.rules import integer
+from sklboost.estimators.parameters.rules import check_value, integer, optional
 from sklboost.estimators.predict.fitted_model import fitted_model
 
 _MOST_LETTERS = 60
@@ -91,7 +90,7 @@ class SplitValuesDisplay(Display):
         """
         fitted = fitted_model(estimator)
         number = FeaturePlaces(fitted.features.keys).number_of(feature, "feature")
-        check_value("bins", bins, integer(1))
+        check_value("bins", bins, optional(integer(1)))
         encoding = fitted.names.encoding(number)
         if encoding.kind == "category":
             raise ValueError(

@@ -10,7 +10,6 @@ from sklboost.displays.figures import (
     DARK,
     Display,
     check_number,
-    check_value,
     draws_like,
     literal,
     pyplot,
@@ -19,7 +18,7 @@ from sklboost.displays.figures import (
     short_number,
 )
 from sklboost.engine.cached import cached_property
-from sklboost.estimators.parameters.rules import integer
+from sklboost.estimators.parameters.rules import check_value, integer, optional
 from sklboost.estimators.predict.fitted_model import FittedModel, fitted_model
 from sklboost.inspection.monotone_proof import leaves_under
 from sklboost.tree.predict.category_bits import listed_categories
@@ -222,9 +221,8 @@ class TreeDisplay(Display):
         fitted = fitted_model(estimator)
         check_number("tree", tree, fitted.model.n_trees, "the model has the trees")
         check_number("output", output, len(fitted.model.values), "trees have values for outputs")
-        check_value("max_depth", max_depth, integer(0))
-        if not integer(1).holds(precision):
-            raise ValueError(f"precision={precision!r}: it must be {integer(1).words}")
+        check_value("max_depth", max_depth, optional(integer(0)))
+        check_value("precision", precision, integer(1))
         rankdir = rankdir or "TB"
         if rankdir not in ("TB", "LR"):
             raise ValueError(f"rankdir={rankdir!r}: it must be 'TB' or 'LR'")

@@ -115,11 +115,9 @@ class ClusterColumn(NDArrayOperatorsMixin, RemoteColumn):
         return ClusterColumn(stored, Step(function, tuple(steps), settings), like)
 
     def apply(self, function: Callable[..., Any], *others: Any, **settings: Any) -> "ClusterColumn":
-        """Return what a function makes of the values, and others, an array of as many rows."""
         return self._made_by(function, self, *others, **settings)
 
     def apply_by_value(self, function: Callable[..., Any], *others: Any) -> "ClusterColumn":
-        """Do as :meth:`apply`, but with all rows of the same value in one call, in order."""
         whole, further = self.partitions(), [other.partitions().futures for other in others]
         n_groups = -(-len(self) // _ROWS_OF_GROUP)
         found = []
@@ -130,18 +128,15 @@ class ClusterColumn(NDArrayOperatorsMixin, RemoteColumn):
         return stored_column(whole.like(whole.settled(join_groups, *found)), np.empty(0))
 
     def look_up(self, tables: Sequence[np.ndarray]) -> "ClusterColumn":
-        """Return the entries at these places in a table; each partition with rows has its own."""
         whole, left = self.partitions(), iter(tables)
         own = (next(left) if n > 0 else tables[0][:0] for n in np.diff(self.starts))
         of_parts = whole.like([whole.common("table", table) for table in own])
         return stored_column(whole.like(of_parts.settled(np.take, whole.futures)), tables[0][:0])
 
     def astype(self, dtype: Any) -> "ClusterColumn":
-        """Return the values in another type."""
         return self if self.dtype == dtype else self.apply(np.asarray, dtype=dtype)
 
     def persist(self) -> "ClusterColumn":
-        """Have the workers compute the column and keep it; return it."""
         return stored_column(self.partitions(), self._like)
 
     def along(self, X: Partitions) -> "ClusterColumn":
@@ -157,7 +152,6 @@ class ClusterColumn(NDArrayOperatorsMixin, RemoteColumn):
         return stored_column(its.like(arrays, np.diff(X.starts)), self._like)
 
     def flatnonzero(self) -> "ClusterColumn":
-        """Return the numbers of the rows whose value is not 0, int64, increasing."""
         whole = self.partitions()
         found = whole.like(whole.settled(np.flatnonzero), ())
         numbers = found.settled(np.add, self.starts[:-1].tolist())

@@ -66,7 +66,6 @@ class ClusterFeatures(RemoteFeatures):
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Number of rows and of features."""
         return int(self.bounds[-1]), self.encoder.n_features
 
     @property
@@ -109,7 +108,6 @@ class ClusterFeatures(RemoteFeatures):
         return self.partitions.results(of_features, self.local_rows, *by_partition, **how)
 
     def hashes(self, y: Any, seed: int) -> ClusterColumn:
-        """Return the hashes that `hash_rows` does; `y` may be an array or a column."""
         its = self.partitions
         hashes = self.settled(hash_rows, its.divide(y, self.bounds), seed=seed)
         return stored_column(its.like(hashes, np.diff(self.bounds)), np.empty(0, np.uint32))
@@ -124,26 +122,22 @@ class ClusterFeatures(RemoteFeatures):
         return ClusterFeatures(self.partitions, self.encoder, self.local_rows, self.bounds, found)
 
     def here(self) -> np.ndarray | Table:
-        """Return these features in this process: a table, if there are categories."""
         values, n_categories = np.concatenate(self.results(values_of)), self.encoder.n_categories
         columns = map(Column, values.T)
         return Table([*columns], n_categories) if n_categories.any() else values
 
     def join(self, values: np.ndarray) -> "ClusterFeatures":
-        """Return the rows and behind them others: floats, codes of categories; NaN if missing."""
         its, last = self.partitions, self.partitions.common("partition", Encoded(values))
         partitions = its.like([*its.futures, last], [*np.diff(its.starts), len(values)])
         bounds = np.append(self.bounds, self.bounds[-1] + len(values))
         return ClusterFeatures(partitions, self.encoder, [*self.local_rows, slice(None)], bounds)
 
     def add_trees(self, model: Model, trees: tuple[int, int], raw_score: np.ndarray) -> None:
-        """Add the trees ``[start, stop)`` to `raw_score`, float64, shape (n_outputs, n_samples)."""
         scores = np.split(raw_score, self.bounds[1:-1], axis=1)
         added = self.results(scored, scores, model=model, trees=trees)
         raw_score[:] = np.concatenate(added, axis=1)
 
     def leaves(self, model: Model) -> np.ndarray:
-        """Return the leaf that each row reaches in each tree, int32, (n_samples, n_trees)."""
         return np.concatenate(self.results(leaves_of, model=model))
 
     def place_bins(

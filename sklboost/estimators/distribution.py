@@ -10,7 +10,7 @@ from sklboost.estimators.input.rows import row_weights
 from sklboost.estimators.input.targets import DistributionTargets
 from sklboost.estimators.parameters.docstrings import documented
 from sklboost.estimators.parameters.kinds import DistributionParameters
-from sklboost.estimators.parameters.rules import is_finite
+from sklboost.estimators.parameters.rules import PROBABILITY, check_value
 from sklboost.estimators.predict.fitted_model import by_partitions, from_raw_scores
 from sklboost.estimators.regressor import XGBRegressorLite
 
@@ -124,8 +124,7 @@ class XGBDistributionLite(DistributionParameters, XGBRegressorLite):
         ValueError
             If `coverage` is no probability.
         """
-        if not is_finite(coverage) or not 0.0 <= coverage <= 1.0:
-            raise ValueError(f"coverage={coverage!r}: it must be a number from 0 to 1")
+        check_value("coverage", coverage, PROBABILITY)
         ends = [0.5 - 0.5 * coverage, 0.5 + 0.5 * coverage]
         return self.predict_quantile(
             X, ends, base_margin=base_margin, iteration_range=iteration_range

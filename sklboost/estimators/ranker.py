@@ -2,8 +2,6 @@
 
 from typing import Any, ClassVar, NoReturn, Self
 
-import numpy as np
-
 from sklboost.data.frames import dask_kind
 from sklboost.estimators.base import BaseBooster
 from sklboost.estimators.input.queries import (
@@ -19,8 +17,7 @@ from sklboost.estimators.parameters.docstrings import documented
 from sklboost.estimators.parameters.kinds import RankerParameters
 from sklboost.estimators.parameters.names import checks_arguments
 from sklboost.estimators.parameters.rules import value_of
-from sklboost.estimators.predict.fitted_model import FittedModel, from_raw_scores
-from sklboost.objectives.loss import by_rows
+from sklboost.estimators.predict.fitted_model import from_raw_scores
 
 
 @documented(init=False)
@@ -165,9 +162,6 @@ class XGBRankerLite(RankerParameters, BaseBooster):
             "validation_importances has no argument for queries: shuffle each feature of "
             "validation rows and compare score(X, y, qid=qid), or use shap_values"
         )
-
-    def _predictions(self, fitted: FittedModel, raw_score: np.ndarray) -> np.ndarray:
-        return by_rows(raw_score)
 
     def __sklearn_tags__(self) -> Any:
         """Tags for scikit-learn: one target, without which nothing is learnt."""

@@ -12,8 +12,7 @@ from sklboost.estimators.input.survival_targets import SurvivalTargets, read_sur
 from sklboost.estimators.parameters.docstrings import documented
 from sklboost.estimators.parameters.kinds import SurvivalParameters
 from sklboost.estimators.parameters.names import checks_arguments
-from sklboost.estimators.predict.fitted_model import FittedModel, by_partitions, from_raw_scores
-from sklboost.objectives.loss import by_rows
+from sklboost.estimators.predict.fitted_model import by_partitions, from_raw_scores
 from sklboost.objectives.losses.aft import AcceleratedFailureTime
 from sklboost.objectives.metrics import concordance
 
@@ -254,9 +253,6 @@ class XGBSurvivalLite(SurvivalParameters, BaseBooster):
                 "is no concordance"
             )
         return index
-
-    def _predictions(self, fitted: FittedModel, raw_score: np.ndarray) -> np.ndarray:
-        return by_rows(raw_score)
 
     def __sklearn_tags__(self) -> Any:
         """Tags for scikit-learn: plain numbers as targets are positive, and one a row."""

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sklboost.data.encoding import MOST_CATEGORIES, Encoding
+from sklboost.data.encoding import MOST_CATEGORIES, Encoding, list_encoding
 from sklboost.engine.model import (
     LINEAR_TERM_DTYPE,
     NODE_DTYPE,
@@ -74,6 +74,14 @@ class ForeignTree(NamedTuple):
     shifts: dict[int, float] = {}  # noqa: RUF012
     # of this tree: leaf values are leaf weights times it. None: as for all trees.
     learning_rate: float | None = None
+
+
+def encoding_of(categories: list[Any], place: str, *, is_declared: bool) -> Encoding:
+    """Return the encoding of categories by code; `place` says where an error is."""
+    try:
+        return list_encoding(categories, is_declared=is_declared)
+    except ValueError as error:
+        raise ModelFileError(f"{place}: {error}") from None
 
 
 def with_equal_left(tree: ForeignTree) -> ForeignTree:

@@ -9,9 +9,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sklboost.data.encoding import MOST_CATEGORIES, Encoding, list_encoding
+from sklboost.data.encoding import MOST_CATEGORIES, Encoding
 from sklboost.files.documents import read_json
-from sklboost.files.foreign import ForeignTree, ModelInfo, add_up, with_equal_left, with_gradients
+from sklboost.files.foreign import (
+    ForeignTree,
+    ModelInfo,
+    add_up,
+    encoding_of,
+    with_equal_left,
+    with_gradients,
+)
 from sklboost.files.sections import DocumentSection, ModelFileError
 
 
@@ -417,28 +424,22 @@ def _of_list(values: DocumentSection) -> Categories:
         values.fail("must be a list of texts and numbers")
     # in other columns than pandas' all numbers are places: these are their own
     is_declared = categories == list(range(len(categories)))
-    return Categories(np.arange(len(categories)), _encoding(categories, values, is_declared))
+    encoding = encoding_of(categories, values.place, is_declared=is_declared)
+    return Categories(np.arange(len(categories)), encoding)
 
 
 def _of_integers(
     feature: int, of_splits: list[np.ndarray], info: str, header: DocumentSection
 ) -> Categories:
     """Return the categories of a feature of integers, from its splits and the header."""
-    place = DocumentSection(None, f"{header.place}.feature_infos")
+    place = f"{header.place}.feature_infos"
     try:
         known = [int(word) for word in info.split(":") if info != "none"]
     except ValueError:
-        place.fail(f"feature {feature}: no categories: {info[:40]!r}")
+        raise ModelFileError(f"{place}: feature {feature}: no categories: {info[:40]!r}") from None
     integers = np.unique(np.concatenate([np.array(known, dtype=np.int64), *of_splits]))
     integers = integers[integers >= 0]  # -1 is a missing value
-    return Categories(integers, _encoding(integers.tolist(), place, True))
-
-
-def _encoding(categories: list[Any], section: DocumentSection, is_declared: bool) -> Encoding:
-    try:
-        return list_encoding(categories, is_declared=is_declared)
-    except ValueError as error:
-        section.fail(str(error))
+    return Categories(integers, encoding_of(integers.tolist(), place, is_declared=True))
 
 
 def _with_codes(tree: ForeignTree, known: dict[int, Categories], place: str) -> ForeignTree:
@@ -446,14 +447,12 @@ def _with_codes(tree: ForeignTree, known: dict[int, Categories], place: str) -> 
     is_number[list(tree.categories)] = False
     both = set(tree.feature[is_number].tolist()) & known.keys()
     if both:
-        DocumentSection(None, place).fail(
-            f"feature {min(both)} is a category, and split by a number"
-        )
+        raise ModelFileError(f"{place}: feature {min(both)} is a category, and split by a number")
     codes = {}
     for node, integers in tree.categories.items():
         categories = known[int(tree.feature[node])].integers
         if not np.isin(integers, categories).all():
-            DocumentSection(None, place).fail(f"split {node}: more categories than the feature has")
+            raise ModelFileError(f"{place}: split {node}: more categories than the feature has")
         codes[node] = np.searchsorted(categories, integers)
     return tree._replace(categories=codes)
 

@@ -7,8 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sklboost.data.encoding import MOST_CATEGORIES, Encoding
-from sklboost.data.frames.adapter import as_objects
-from sklboost.files.foreign import ForeignTree, ModelInfo
+from sklboost.files.foreign import ForeignTree, ModelInfo, encoding_of
 from sklboost.files.sections import LARGEST_SCORE, DocumentSection, ModelFileError
 
 
@@ -541,19 +540,19 @@ def read_categories(
     categories, as far as the file does; `most_listed` is the largest code in the splits of each
     feature, -1 if there is none.
     """
-    columns: list[list[Any] | None] = [None] * len(is_category)
+    columns: list[Encoding | None] = [None] * len(is_category)
     entries = None if section is None else section.get("enc")
     if entries is not None and len(entries) > 0:
         if len(entries) != len(columns):
             entries.fail(f"must have {len(columns)} elements, and has {len(entries)}")
-        columns = [_read_values(entry) for entry in entries]
+        columns = [_read_encoding(entry) for entry in entries]
     plain, codes = Encoding(), np.arange(max(most_listed, default=-1) + 1)  # shared
     encodings = []
-    for values, is_declared, most in zip(columns, is_category, most_listed, strict=True):
-        if values is not None:
-            if most >= len(values):
+    for listed, is_declared, most in zip(columns, is_category, most_listed, strict=True):
+        if listed is not None:
+            if most >= listed.n_categories:
                 raise ModelFileError(f"cats.enc: there is no category {most}, as splits have")
-            encodings.append(_encoding_of(values))
+            encodings.append(listed)
         elif is_declared or most >= 0:  # codes that the user has made
             own = codes[: most + 1]
             encodings.append(Encoding("category", "", codes[:0], own, own, True, True))
@@ -562,13 +561,11 @@ def read_categories(
     return None if all(encoding.is_plain for encoding in encodings) else tuple(encodings)
 
 
-def _read_values(entry: DocumentSection) -> list[Any] | None:
-    """Return the categories by code; None for numbers."""
+def _read_encoding(entry: DocumentSection) -> Encoding | None:
+    """Return the encoding of listed categories; None for numbers."""
     values = entry["values"]
     if len(values) == 0:
         return None
-    if len(values) > MOST_CATEGORIES:
-        values.fail(f"more than {MOST_CATEGORIES} categories are not supported")
     if (kind := entry.get("type")) is not None:
         kind.integer(INT8, INT64)
         found: list[Any] = values.integers(-(2**63), 2**63 - 1).tolist()
@@ -582,16 +579,5 @@ def _read_values(entry: DocumentSection) -> list[Any] | None:
         found = [data[i:j].decode("ascii") for i, j in itertools.pairwise(ends.tolist())]
     if not found:
         entry["offsets"].fail("there is no category")
-    if len(set(found)) < len(found):
-        values.fail("a category occurs twice")
-    return found
-
-
-def _encoding_of(values: list[Any]) -> Encoding:
-    order = sorted(range(len(values)), key=values.__getitem__)
-    ordered = [values[i] for i in order]
-    categories = as_objects(ordered) if isinstance(values[0], str) else np.array(ordered)
-    is_declared = values == list(range(len(values)))  # a number is the category it is the place of
-    return Encoding(
-        "category", "", categories=categories, codes=np.array(order), is_declared=is_declared
-    )
+    is_declared = found == list(range(len(found)))  # a number is the category it is the place of
+    return encoding_of(found, values.place, is_declared=is_declared)

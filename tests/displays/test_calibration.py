@@ -61,8 +61,13 @@ def test_a_model_is_calibrated_on_its_own_kind_of_data():
 
 def test_errors():
     model = XGBDistributionLite(n_estimators=2).fit(X, Y)
-    for wrong in ({"kind": "cdf"}, {"bins": 0}, {"kind": None}):
-        with pytest.raises(ValueError, match=next(iter(wrong))):
+    for wrong, words in (
+        ({"kind": "cdf"}, "kind='cdf': it must be one of 'coverage', 'pit'"),
+        ({"kind": None}, "kind=None: it must be one of 'coverage', 'pit'"),
+        ({"bins": 0}, "bins=0: it must be an integer from 1 to 1000"),
+        ({"bins": None}, "bins=None: it must be an integer from 1 to 1000"),
+    ):
+        with pytest.raises(ValueError, match=f"^{words}$"):
             plot_calibration(model, X, Y, **wrong)
     with pytest.raises(ValueError, match="inconsistent"):
         plot_calibration(model, X, Y[:-1])

@@ -147,9 +147,7 @@ _compile_prefetch(prefetch_l2, 2)
 def _lanes(builder, pointer, element, alignment, n_lanes=LANES):
     """Load neighbouring elements as one vector."""
     vector = ir.VectorType(element, n_lanes)
-    loaded = builder.load(builder.bitcast(pointer, vector.as_pointer()))
-    loaded.align = alignment
-    return loaded
+    return builder.load(builder.bitcast(pointer, vector.as_pointer()), align=alignment)
 
 
 def _splat(builder, value, n_lanes=LANES):
@@ -235,9 +233,7 @@ def _write_descend(context, builder, signature, args):
         if isinstance(places, types.Array):
             pointer = _element_pointer(context, builder, places, args[1], row)
             row = builder.sext(builder.load(pointer), row.type)
-        loaded = builder.load(builder.gep(vectors, [row]))
-        loaded.align = 8
-        return loaded
+        return builder.load(builder.gep(vectors, [row]), align=8)
 
     def digits_below(place, half):
         # the bits of the landings below a split: each is that of the side a row goes to
@@ -285,8 +281,7 @@ def _of_lanes(values, start, lanes):
 def _write_load_lanes(context, builder, signature, args):
     n_lanes = len(signature.args[2])
     pointer, _ = _vector_pointer(context, builder, signature, args, n_lanes)
-    loaded = builder.load(pointer)
-    loaded.align = 8
+    loaded = builder.load(pointer, align=8)
     parts = [loaded]
     if n_lanes > 1:
         parts = [builder.extract_element(loaded, ir.IntType(32)(i)) for i in range(n_lanes)]
@@ -308,8 +303,7 @@ def _write_add_lanes(context, builder, signature, args):
             added = builder.insert_element(added, value, i)
             signs = builder.insert_element(signs, args[3], i)
         added = builder.mul(added, signs)
-    before = builder.load(pointer)
-    before.align = 8
+    before = builder.load(pointer, align=8)
     builder.store(builder.add(before, added), pointer, align=8)
     return context.get_dummy_value()
 
@@ -335,9 +329,8 @@ def _write_sum_eight(context, builder, signature, args):
 @_compiled_as(load_word, lambda array, *_: types.uint64(array, types.uint64, types.uint64))
 def _write_load_word(context, builder, signature, args):
     pointer = _element_pointer(context, builder, signature.args[0], args[0], *args[1:])
-    loaded = builder.load(builder.bitcast(pointer, ir.IntType(64).as_pointer()))
-    loaded.align = signature.args[0].dtype.bitwidth // 8
-    return loaded
+    word = builder.bitcast(pointer, ir.IntType(64).as_pointer())
+    return builder.load(word, align=signature.args[0].dtype.bitwidth // 8)
 
 
 @_compiled_as(call_packed, lambda function, words: types.int64(types.int64, types.int64))

@@ -26,7 +26,7 @@ from sklboost.estimators.input.targets import (
 )
 from sklboost.estimators.input.user_warnings import warn_user
 from sklboost.estimators.parameters.boosters import Parameters
-from sklboost.estimators.parameters.rules import as_read, check_parameters
+from sklboost.estimators.parameters.rules import as_read, check_parameters, check_value, one_of
 from sklboost.estimators.predict.fitted_model import FittedModel, TrainedModel, trained_model
 from sklboost.files.documents import (
     OUR_KEY,
@@ -566,8 +566,7 @@ def save(
 ) -> None:
     """Write a fitted estimator of a class to a path or file object."""
     format_, raw_format = formats
-    if format_ not in FORMATS:
-        raise ValueError(f"format={format_!r}: it must be one of {', '.join(map(repr, FORMATS))}")
+    check_value("format", format_, one_of(*FORMATS))
     raw_format = file_type(target, raw_format)
     section, others = estimator_document(kind, parameters, fitted.state), {}
     if format_ != "sklboost":

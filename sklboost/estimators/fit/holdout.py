@@ -18,7 +18,7 @@ from sklboost.data.row_hashes import hash_rows, tell_copies_apart
 from sklboost.engine.structs import RemoteColumn
 from sklboost.estimators.input.queries import number_queries
 from sklboost.estimators.input.rows import Rows
-from sklboost.estimators.input.targets import apply
+from sklboost.estimators.input.targets import apply, row_numbers
 from sklboost.objectives.start_values import first_values, of_parts, whole_weights
 
 # Shares such as 0.07 * 100 are a little more than 7 in floating point, and so may be products of
@@ -106,10 +106,7 @@ def _places(rows: Rows, *, how: str, parts: Any, seed: int) -> tuple[Any, Any]:
         is_here = not isinstance(places, RemoteColumn)
         return places, _whole(np.asarray(rows.weight) if is_here else rows.weight)
     if how == "time":
-        numbers: Any = np.arange(len(rows.y))
-        if isinstance(rows.y, RemoteColumn):
-            numbers = rows.y.apply(every_row).flatnonzero()
-        return len(rows.y) - 1.0 - numbers, np.empty(0)
+        return len(rows.y) - 1.0 - row_numbers(rows.y), np.empty(0)
     hashes = hash_rows(rows.X, rows.y, seed)
     places = tell_copies_apart(hashes, rows.weight).astype(np.float64)
     return places if parts is None else places + _PLACES_OF_PART * parts, _whole(rows.weight)
@@ -188,8 +185,3 @@ def is_among(
     """Return which rows have one of some numbers, and the last place of that."""
     known = zip(of, last, strict=True)
     return np.any([(numbers == number) & (places == place) for number, place in known], axis=0)
-
-
-def every_row(values: np.ndarray) -> np.ndarray:
-    """Return True for each row."""
-    return np.ones(len(values), dtype=bool)

@@ -18,7 +18,7 @@ from sklboost.engine.structs import RemoteColumn
 from sklboost.estimators.input.feature_names import FittedFeatures, column_names
 from sklboost.estimators.input.features import features
 from sklboost.estimators.input.rows import one_each, one_for_each_set, row_values
-from sklboost.estimators.input.targets import RegressionTargets, Targets, apply
+from sklboost.estimators.input.targets import RegressionTargets, Targets, apply, row_numbers
 from sklboost.estimators.parameters.boosters import Parameters
 
 
@@ -178,10 +178,7 @@ def _query_labels(qid: Any, group: Any, relevances: Any, names: QueryNames) -> A
                 f"and their sum the number of rows, {n_rows}; for one label a row, use {names.qid}"
             )
         sizes = sizes.astype(np.intp)
-        if isinstance(relevances, RemoteColumn):
-            rows = relevances.apply(np.isfinite).flatnonzero()  # all rows
-            return rows.apply(np.digitize, bins=sizes.cumsum())
-        return np.repeat(np.arange(len(sizes)), sizes)
+        return apply(np.digitize, row_numbers(relevances), bins=sizes.cumsum())
     return one_each(qid, names.qid, "query", n_rows)
 
 

@@ -370,7 +370,10 @@ class ClassTargets(Targets):
                 f"classes are {listed(self.classes)}"
             )
         dtype = np.uint8 if len(self.classes) <= _LABELS_OF_A_BYTE else np.float64
-        return apply(class_numbers, y, labels=labels, codes=codes.astype(dtype))
+        numbers = apply(label_numbers, y, labels=labels)
+        if np.array_equal(codes, np.arange(len(codes))):
+            return apply(np.asarray, numbers, dtype=dtype)
+        return apply(entries_at, numbers, table=codes.astype(dtype))
 
     def weigh(self, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
         """Return the weights times those of the classes; `weight` itself if these are all 1.
@@ -379,7 +382,7 @@ class ClassTargets(Targets):
         """
         if (self.multipliers == 1.0).all():
             return weight
-        factors = apply(factors_of, y, multipliers=self.multipliers)
+        factors = apply(entries_at, y, table=self.multipliers)
         product = factors * weight if len(weight) else factors
         check_largest_weight(product, "sample_weight times class weight")
         return product
@@ -388,7 +391,7 @@ class ClassTargets(Targets):
         """Return the weights without those of the classes."""
         if len(weight) == 0 or (self.multipliers == 1.0).all():
             return weight
-        unweighted: np.ndarray = weight / apply(factors_of, y, multipliers=self.multipliers)
+        unweighted: np.ndarray = weight / apply(entries_at, y, table=self.multipliers)
         return unweighted
 
     def of_more(self, y: np.ndarray, weight: np.ndarray, parameters: Any) -> Targets:
@@ -581,17 +584,9 @@ def label_numbers(y: np.ndarray, labels: np.ndarray) -> np.ndarray:
     return numbers
 
 
-def class_numbers(y: np.ndarray, labels: np.ndarray, codes: np.ndarray) -> np.ndarray:
-    """Return the code of each label, in the dtype of `codes`, which are those of sorted labels."""
-    numbers = label_numbers(y, labels)
-    if np.array_equal(codes, np.arange(len(codes))):
-        return numbers.astype(codes.dtype, copy=False)
-    return codes[numbers]
-
-
-def factors_of(codes: np.ndarray, multipliers: np.ndarray) -> np.ndarray:
-    """Return the multiplier of the class of each row."""
-    return multipliers[codes.astype(np.intp)]
+def entries_at(places: np.ndarray, table: np.ndarray) -> np.ndarray:
+    """Return the entry of a table for each row, whose place in it may be a float."""
+    return table[places.astype(np.intp)]
 
 
 def apply(
@@ -601,6 +596,17 @@ def apply(
     if isinstance(values, RemoteColumn):
         return values.apply(function, *others, **settings)  # type: ignore[return-value]
     return function(values, *others, **settings)
+
+
+def row_numbers(values: Any) -> np.ndarray:
+    """Return 0, 1, ... for as many rows as the values have; for a column they are a column."""
+    if isinstance(values, RemoteColumn):
+        return values.apply(_every_row).flatnonzero()  # type: ignore[return-value]
+    return np.arange(len(values))
+
+
+def _every_row(values: np.ndarray) -> np.ndarray:
+    return np.ones(len(values), dtype=bool)
 
 
 def places_among(classes: np.ndarray, labels: np.ndarray) -> np.ndarray:

@@ -33,6 +33,7 @@ from sklboost.estimators.parameters.rules import (
     names_of,
     number,
     one_of,
+    optional,
     parameter,
     parameters,
     unused,
@@ -289,9 +290,7 @@ class Parameters:
     )
     tweedie_variance_power: float = parameter(
         default=1.5,
-        rule=Rule(
-            "float", "a number from 1 to 2", lambda value: is_finite(value) and 1 <= value <= 2
-        ),
+        rule=number(1, 2),
         text="""
         For ``objective="reg:tweedie"``: the variance of the targets is proportional to this power
         of their mean. 1 is the Poisson distribution, 2 the gamma distribution.
@@ -579,11 +578,7 @@ class Parameters:
     )
     missing: float | None = parameter(
         default=np.nan,
-        rule=Rule(
-            "float",
-            "a number, or NaN",
-            is_number,
-        ),
+        rule=Rule("float", "a number, or NaN", is_number),
         text="""
         An additional value that counts as missing, such as -999. NaN and what a frame marks as
         missing always do.
@@ -645,11 +640,7 @@ class Parameters:
 
     early_stopping_rounds: int | None = parameter(
         default=None,
-        rule=Rule(
-            "int",
-            "None (no early stopping) or an integer >= 1",
-            lambda value: value is None or (is_integer(value) and value >= 1),
-        ),
+        rule=optional(integer(1), "None (no early stopping)"),
         text="""
         Stop when the last metric on the last validation data has not improved for this many rounds,
         and keep the rounds up to the best. Without validation data given to `fit`, part of `X` is
@@ -658,11 +649,7 @@ class Parameters:
     )
     validation_fraction: float = parameter(
         default=0.1,
-        rule=Rule(
-            "float",
-            "a number between 0 and 1, both excluded",
-            lambda value: is_finite(value) and 0 < value < 1,
-        ),
+        rule=number(0, 1, excluded=True),
         text='Fraction of the rows held out for early stopping; for "random", of their weight.',
     )
     validation_split: str = parameter(

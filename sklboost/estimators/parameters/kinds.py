@@ -19,6 +19,7 @@ from sklboost.estimators.parameters.rules import (
     is_finite,
     number,
     one_of,
+    optional,
     parameter,
     parameters,
     unused,
@@ -70,9 +71,7 @@ class RankerParameters(OwnLossParameters):
     )
     lambdarank_num_pair_per_sample: int | None = parameter(
         default=None,
-        rule=Rule(
-            "int", "None or an integer >= 1", lambda value: value is None or integer(1).holds(value)
-        ),
+        rule=optional(integer(1)),
         text="""
         For "topk" the number of documents at the top, for "mean" the number of pairs drawn for each
         document. None: 32 at the top, or 1 pair.

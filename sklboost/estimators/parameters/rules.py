@@ -91,17 +91,19 @@ def as_read(group: Any, name: str, value: Any) -> Any:
     return known.metadata["rule"].read(value)
 
 
-def check_parameters(group: type, values: Mapping[str, Any]) -> None:
-    """Raise ValueError for the first of these values that breaks the rule of its parameter.
+def check_value(name: str, value: Any, rule: Rule) -> None:
+    """Raise ValueError for what breaks a rule: ``n_estimators=-3: it must be an integer >= 1``."""
+    if not rule.holds(value):
+        raise ValueError(f"{name}={value!r:.200}: it must be {rule.words}")
 
-    Such as ``n_estimators=-3: it must be an integer >= 1``.
-    """
+
+def check_parameters(group: type, values: Mapping[str, Any]) -> None:
+    """Raise ValueError for the first of these values that breaks the rule of its parameter."""
     for known in fields(group):
         name, rule = known.name, known.metadata.get("rule")  # None: a field of a user's dataclass
         if name not in values or rule is None or values[name] is known.default:
             continue
-        if not rule.holds(values[name]):
-            raise ValueError(f"{name}={values[name]!r:.200}: it must be {rule.words}")
+        check_value(name, values[name], rule)
 
 
 def is_integer(value: Any) -> bool:
@@ -138,12 +140,25 @@ def integer(least: int, most: float = math.inf) -> Rule:
     )
 
 
-def number(least: float, *, excluded: bool = False) -> Rule:
-    """Finite numbers from `least` on."""
-    return Rule(
-        "float",
-        f"a finite number {'>' if excluded else '>='} {least:g}",
-        lambda value: is_finite(value) and (value > least if excluded else value >= least),
+def number(least: float, most: float = math.inf, *, excluded: bool = False) -> Rule:
+    """Finite numbers from `least` to `most`; if `excluded`, neither of these."""
+    if most == math.inf:
+        words = f"a finite number {'>' if excluded else '>='} {least:g}"
+    elif excluded:
+        words = f"a number between {least:g} and {most:g}, both excluded"
+    else:
+        words = f"a number from {least:g} to {most:g}"
+
+    def holds(value: Any) -> bool:
+        return is_finite(value) and (least < value < most if excluded else least <= value <= most)
+
+    return Rule("float", words, holds)
+
+
+def optional(rule: Rule, none: str = "None") -> Rule:
+    """None, or what a rule is for; `none` may say what None means."""
+    return rule._replace(
+        words=f"{none} or {rule.words}", holds=lambda value: value is None or rule.holds(value)
     )
 
 
@@ -166,6 +181,4 @@ def anything(kind: str) -> Rule:
 
 FLAG = Rule("bool", "True or False", lambda value: isinstance(value, bool | np.bool_))
 FRACTION = Rule("float", "a number > 0 and <= 1", lambda value: is_finite(value) and 0 < value <= 1)
-PROBABILITY = Rule(
-    "float", "a number from 0 to 1", lambda value: is_finite(value) and 0 <= value <= 1
-)
+PROBABILITY = number(0, 1)

@@ -32,7 +32,7 @@ from sklboost.estimators.input.feature_names import (
 from sklboost.estimators.input.features import FEATURE_CHECKS, UnknownCategoryWarning
 from sklboost.estimators.input.rows import row_values
 from sklboost.estimators.parameters.boosters import Parameters, seeds
-from sklboost.estimators.parameters.rules import integer, one_of, value_of
+from sklboost.estimators.parameters.rules import check_value, integer, one_of, value_of
 from sklboost.inspection.importances import ValidationImportances
 
 
@@ -64,12 +64,8 @@ def shadowed_importances(
     random_state: Any,
 ) -> ValidationImportances:
     """Train on features and shadows, measure both on the validation rows, `n_repeats` times."""
-    for name, value, rule in (
-        ("method", method, one_of("permutation", "shap")),
-        ("n_repeats", n_repeats, integer(1)),
-    ):
-        if not rule.holds(value):
-            raise ValueError(f"{name}={value!r}: it must be {rule.words}")
+    check_value("method", method, one_of("permutation", "shap"))
+    check_value("n_repeats", n_repeats, integer(1))
     named = column_names(training[0])
     names = None if named is None else named.tolist()
     fitted, held_out = (
