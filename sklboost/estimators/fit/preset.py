@@ -748,6 +748,6 @@ def _steps(
         why = "smaller steps are better, but slower" if finer >= 1.0 else "for want of time"
         chosen = {
             "n_estimators": Choice(max(1, round(finer * n_rounds)), best),
-            "learning_rate": Choice(rate / finer, why),
+            "learning_rate": Choice(rate / finer, why),  # type: ignore[operator]
         }
     return {name: choice for name, choice in chosen.items() if name in free}
