@@ -9,6 +9,10 @@ RUN := $(VENV)/bin/python
 # A process that has no tests left takes some from another: none waits for the other at the end.
 PYTEST := $(RUN) -m pytest -n logical --dist worksteal --durations 10
 
+# Images of containers often forbid bytecode: then each process of the tests, and each script that they
+# start, would compile every file anew, 13 seconds of a worker.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .PHONY: help demo test test-slow test-all soak mutations browser coverage lint format bench docs

@@ -6,13 +6,21 @@ import pytest
 ANY_PORT = ":0"
 
 
+def workers_here(n_workers, n_threads=1, **settings):
+    """Return a client of workers in this process.
+
+    None looks after its memory, which is an eighth of the work for a task.
+    """
+    from distributed import Client
+
+    settings |= dict(processes=False, memory_limit=0, dashboard_address=ANY_PORT)
+    return Client(n_workers=n_workers, threads_per_worker=n_threads, **settings)
+
+
 @pytest.fixture(scope="session")
 def threads():
     """A client of a worker that has two threads of this process."""
-    from distributed import Client
-
-    options = dict(processes=False, n_workers=1, threads_per_worker=2)
-    with Client(**options, dashboard_address=ANY_PORT, set_as_default=False) as client:
+    with workers_here(1, n_threads=2, set_as_default=False) as client:
         yield client
 
 
@@ -40,8 +48,5 @@ def client(request):
 @pytest.fixture(scope="module")
 def cluster():
     """A client of two workers of one thread each, in this process."""
-    from distributed import Client
-
-    options = dict(processes=False, n_workers=2, threads_per_worker=1)
-    with Client(**options, dashboard_address=ANY_PORT) as client:
+    with workers_here(2) as client:
         yield client

@@ -28,6 +28,7 @@ from sklboost.estimators.fit import preset
 from sklboost.estimators.input.survival_targets import SurvivalTargets
 from sklboost.objectives.start_values import known_means, weighted_quantile, weighted_quantiles
 from sklboost.tree.core.quantization import scale_of_weights
+from tests.distributed.conftest import workers_here
 from tests.distributed.machines import assert_same_model
 
 N_ROWS = 13_000
@@ -43,8 +44,8 @@ def make_rows():
 X, Y, WEIGHT = make_rows()
 # Nearly a third of all, and all of a block and of a partition.
 WITH_ZEROS = np.where((np.arange(N_ROWS) // 500 == 8) | (X[:, 3] < -0.5), 0.0, WEIGHT)
-# Of workers; the cluster of other tests has two.
-NUMBERS = [1, pytest.param(3, marks=pytest.mark.slow), 5]
+# Of workers; the cluster of other tests has two. One: test_validation_rows.py.
+NUMBERS = [5, pytest.param(3, marks=pytest.mark.slow)]
 
 
 def in_chunks(values, chunks=CHUNKS):
@@ -159,10 +160,14 @@ MODELS = {
 }
 
 
+# The others have weights in tests below, with margins, several targets, or more workers.
+WITH_WEIGHTS = {"Poisson", "logarithms", "log loss", "percentages", "hinge"}
+
+
 @pytest.mark.usefixtures("cluster")
-@pytest.mark.parametrize("is_weighted", [True, False])
 @pytest.mark.parametrize("name", MODELS)
-def test_they_do_not_come_to_the_client(monkeypatch, name, is_weighted):
+def test_they_do_not_come_to_the_client(monkeypatch, name):
+    is_weighted = name in WITH_WEIGHTS
     has_classes = name in ("log loss", "logarithms", "focal", "hinge")
     y = (Y > 0) * 1 if has_classes else np.abs(Y).astype(np.float32)
     one = clone(MODELS[name]).fit(X, y, sample_weight=WEIGHT if is_weighted else None)
@@ -232,7 +237,7 @@ def test_margins_do_not_come_to_the_client(monkeypatch, name):
 )
 def test_errors_of_margins(row, value, message):
     margin = with_value(Y, row, value) if isinstance(row, int) else Y[500:]
-    for given in (margin, in_chunks(margin, 1000)):
+    for given in (margin, in_chunks(margin, 4000)):
         rows = (X, Y) if given is margin else (in_chunks(X), in_chunks(Y))
         with pytest.raises(ValueError, match=message):
             XGBRegressorLite().fit(*rows, base_margin=given)
@@ -283,8 +288,6 @@ def in_parts(first, *others):
 
 @pytest.mark.parametrize("n_workers", NUMBERS)
 def test_several_targets_have_the_same_bits_on_any_number_of_workers(monkeypatch, n_workers):
-    from distributed import Client
-
     rows = np.arange(21_000) % 12_961  # six blocks, of rows that are in another order each time
     many, y, weight = X[rows], SEVERAL[rows], np.where(rows % 50 == 1, 0.0, WEIGHT[rows])
     frame = pd.DataFrame(y, columns=list("stu")).assign(weight=weight)
@@ -294,8 +297,7 @@ def test_several_targets_have_the_same_bits_on_any_number_of_workers(monkeypatch
     ]
     alone = [clone(model).fit(many, y, sample_weight=weight) for model in models]
     monkeypatch.setattr(ClusterColumn, "__array__", refuse)
-    options = dict(processes=False, n_workers=n_workers, threads_per_worker=1)
-    with Client(**options, dashboard_address=":0"):
+    with workers_here(n_workers):
         # partitions without rows, too, which have the columns all the same
         bounds = (0, 0, 100, 7000, 7000, 15_000, 21_000, 21_000)
         there = in_parts(*(frame[start:stop] for start, stop in pairwise(bounds)))
@@ -387,8 +389,6 @@ def test_rankings_do_not_come_to_the_client(stay, objective):
 
 @pytest.mark.parametrize("n_workers", NUMBERS)
 def test_times_and_rankings_have_the_same_bits_on_any_number_of_workers(stay, n_workers):
-    from distributed import Client
-
     rows, features = np.arange(21_000) % 12_961, list("abcd")
     frame = pd.DataFrame(X, columns=features).assign(
         lower=BOUNDS[:, 0], upper=BOUNDS[:, 1], y=RELEVANCE, name=NAMES[QUERIES]
@@ -413,15 +413,14 @@ def test_times_and_rankings_have_the_same_bits_on_any_number_of_workers(stay, n_
 
     alone, array = fitted(frame, judges), ClusterColumn.__array__
     stay(of_judges_only)
-    options = dict(processes=False, n_workers=n_workers, threads_per_worker=1)
-    with Client(**options, dashboard_address=":0"):
+    with workers_here(n_workers):
         # partitions without rows, too
         bounds = (0, 0, 100, 7000, 7000, 15_000, 21_000, 21_000)
         there = in_parts(*(frame[start:stop] for start, stop in pairwise(bounds)))
         for one, other in zip(alone, fitted(there, in_parts(judges[:0], judges)), strict=True):
             assert_same_model(one, other)
             assert one.evals_result_ == other.evals_result_
-            assert (other.fit_report_.n_threads > 1) == (n_workers > 1)
+            assert other.fit_report_.n_threads > 1
 
 
 @pytest.mark.usefixtures("cluster")
@@ -446,8 +445,8 @@ def test_errors_of_times_and_queries():
         ),
     }
     for message, (model, y, given) in faults.items():
-        there = {name: in_chunks(values, 1000) for name, values in given.items()}
-        for rows, more in (((X, y), given), ((in_chunks(X), in_chunks(y, 1000)), there)):
+        there = {name: in_chunks(values, 4000) for name, values in given.items()}
+        for rows, more in (((X, y), given), ((in_chunks(X), in_chunks(y, 4000)), there)):
             with pytest.raises(ValueError, match=message):
                 clone(model).fit(*rows, **more)
     for labels in (QUERIES.astype(object), with_value(NAMES[QUERIES].astype(object), 9, 9)):
@@ -459,8 +458,6 @@ def test_errors_of_times_and_queries():
 
 @pytest.mark.parametrize("n_workers", NUMBERS)
 def test_the_same_bits_on_any_number_of_workers(monkeypatch, n_workers):
-    from distributed import Client
-
     frame = pd.DataFrame(X, columns=list("abcd")).assign(y=Y, weight=WEIGHT)
     frame["town"] = pd.Categorical(np.where(Y > 1, "Oslo", np.where(X[:, 2] > 0, "Rome", "Bern")))
     features = [*"abcd", "town"]
@@ -476,10 +473,9 @@ def test_the_same_bits_on_any_number_of_workers(monkeypatch, n_workers):
     held_out = XGBRegressorLite(n_estimators=3, early_stopping_rounds=2, random_state=1)
     of_held_out = clone(held_out).fit(frame[features], frame["y"], frame["weight"])
     monkeypatch.setattr(ClusterColumn, "__array__", refuse)
-    options = dict(processes=False, n_workers=n_workers, threads_per_worker=1)
     classifier = XGBClassifierLite(n_estimators=2, class_weight="balanced")
     towns = classifier.fit(frame[[*"abcd"]], frame["town"], sample_weight=frame["weight"])
-    with Client(**options, dashboard_address=":0"):
+    with workers_here(n_workers):
         there = dd.from_pandas(frame, npartitions=5)
         others = []
         for model, each in fits:
@@ -526,8 +522,9 @@ CLASSIFIERS = [
 @pytest.mark.parametrize("kind", LABELS)
 def test_classes_do_not_come_to_the_client(monkeypatch, kind):
     y = LABELS[kind](np.digitize(Y, [-1.0, 1.0]))
-    for number, classifier in enumerate(CLASSIFIERS if kind == "text" else CLASSIFIERS[:2]):
-        weights = (WEIGHT, in_chunks(WEIGHT, 5000)) if number > 0 else (None, None)
+    for classifier in CLASSIFIERS if kind == "text" else CLASSIFIERS[1:2]:
+        is_weighted = classifier is not CLASSIFIERS[0]
+        weights = (WEIGHT, in_chunks(WEIGHT, 5000)) if is_weighted else (None, None)
         one = clone(classifier).fit(X, y, sample_weight=weights[0])
         with monkeypatch.context() as patch:
             patch.setattr(ClusterColumn, "__array__", refuse)
@@ -586,14 +583,14 @@ HELD_OUT = {
         ROUNDED,
         {"base_margin": X[:, 0]},
     ),
-    "weights": (XGBRegressorLite(refit=True), ROUNDED, {"sample_weight": WITH_ZEROS.round(1)}),
+    "weights": (XGBRegressorLite(), ROUNDED, {"sample_weight": WITH_ZEROS.round(1)}),
     "classes": (
         XGBClassifierLite(refit=True, class_weight="balanced", validation_fraction=0.37),
         np.digitize(Y, [-1.0, 1.0]),
         {"sample_weight": WITH_ZEROS},
     ),
     "groups": (
-        XGBRegressorLite(refit=True),
+        XGBRegressorLite(),
         Y,
         {"sample_weight": WITH_ZEROS, "groups": NAMES[QUERIES]},
     ),
@@ -610,7 +607,7 @@ HELD_OUT = {
 @pytest.mark.usefixtures("cluster")
 @pytest.mark.parametrize("name", HELD_OUT)
 def test_rows_to_hold_out_are_chosen_on_the_workers(monkeypatch, stay, name):
-    monkeypatch.setattr(columns, "_ROWS_OF_GROUP", 3000)  # equal hashes are found a part at a time
+    monkeypatch.setattr(columns, "_ROWS_OF_GROUP", 7000)  # equal hashes are found a part at a time
     model, y, given = HELD_OUT[name]
     model = clone(model).set_params(n_estimators=4, early_stopping_rounds=2)
     rows = COPIES if name in ("copies", "weights") else X
@@ -628,8 +625,9 @@ def test_rows_to_hold_out_are_chosen_on_the_workers(monkeypatch, stay, name):
 def test_a_preset_brings_the_rows_of_its_sample_only(monkeypatch, stay):
     # then rounds are counted on all rows, and judged by a fifth of them
     monkeypatch.setattr(preset, "_MOST_COMPARED", 600)
-    monkeypatch.setattr(preset, "_MOST_ROUNDS", 9)
+    monkeypatch.setattr(preset, "_MOST_ROUNDS", 5)
     model = XGBClassifierLite(preset="auto", max_depth=3, grow_policy="depthwise")
+    model.set_params(extra_trees=False, colsample_bylevel=1.0)
     one = clone(model).fit(X, Y > 0.7, sample_weight=WITH_ZEROS)
     as_array = ClusterColumn.__array__
 
@@ -649,7 +647,7 @@ def test_what_needs_all_rows_brings_them_here(cluster):
     model, given = XGBRegressorLite(n_estimators=6, random_state=0), {"base_margin": margin}
     there = in_chunks(X), in_chunks(Y, 3000)
     assert_same_model(clone(model).fit(X, Y, **given), clone(model).fit(*there, **given))
-    held_out = dict(early_stopping_rounds=2, refit=True)
+    held_out = dict(early_stopping_rounds=2)
     # groups in memory
     model.set_params(**held_out)
     given = {"groups": QUERIES, "sample_weight": WITH_ZEROS}
@@ -704,12 +702,12 @@ FAULTS = {
 @pytest.mark.usefixtures("cluster")
 @pytest.mark.parametrize("message", FAULTS)
 def test_errors(message):
-    y, weight = (in_chunks(values, 1000) for values in FAULTS[message])
+    y, weight = (in_chunks(values, 4000) for values in FAULTS[message])
     with pytest.raises(ValueError, match=message) as caught:
         XGBRegressorLite().fit(in_chunks(X), y, sample_weight=weight)
     if "contains NaN" in message:
         (note,) = caught.value.__notes__
-        assert note == "This was partition 4 of y, counted from 0; rows are counted within it."
+        assert note == "This was partition 1 of y, counted from 0; rows are counted within it."
 
 
 FAULTS_OF_SEVERAL = {
@@ -728,7 +726,7 @@ def test_errors_of_several_targets(message):
     y = np.abs(np.column_stack([Y, X[:, 0], X[:, 1]]))
     y[row, column] = value
     model = XGBRegressorLite(objective="count:poisson")
-    for given in ((X, y), (in_chunks(X), in_chunks(y, 1000))):
+    for given in ((X, y), (in_chunks(X), in_chunks(y, 4000))):
         with pytest.raises(ValueError, match=message):
             clone(model).fit(*given)
 

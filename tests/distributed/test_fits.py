@@ -118,8 +118,8 @@ def test_early_stopping_on_rows_that_are_held_out(cluster, linear_tree):
 
 @pytest.mark.parametrize("kind", ["numbers", "frame"])
 def test_a_preset_chooses_what_it_does_on_one_machine(cluster, monkeypatch, kind):
-    monkeypatch.setattr(preset, "_MOST_COMPARED", 4_000)  # then rounds are counted on all rows
-    monkeypatch.setattr(preset, "_MOST_ROUNDS", 20)
+    monkeypatch.setattr(preset, "_MOST_COMPARED", 2_000)  # then rounds are counted on all rows
+    monkeypatch.setattr(preset, "_MOST_ROUNDS", 6)
     monkeypatch.setattr(preset, "FEWEST_CATEGORIES", 41)  # statistics are not tried
     settings = dict(learning_rate=0.3, early_stopping_rounds=2, refit=True, min_child_weight=4.0)
     rows, y = make_frame() if kind == "frame" else (X, Y)
@@ -139,7 +139,7 @@ def test_a_preset_whose_metric_is_infinite_for_many_rows(cluster, monkeypatch):
         return np.mean(np.abs(y_true - y_pred)) if len(y_true) < 1000 else np.inf
 
     monkeypatch.setattr(preset, "_MOST_COMPARED", 2_000)
-    monkeypatch.setattr(preset, "_MOST_ROUNDS", 10)
+    monkeypatch.setattr(preset, "_MOST_ROUNDS", 5)
     model = XGBRegressorLite(preset="auto", eval_metric=of_few_rows, max_depth=2, extra_trees=False)
     fits = []
     for rows in ((X, Y), (chunked(X), chunked(Y))):

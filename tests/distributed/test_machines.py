@@ -96,7 +96,7 @@ SETTINGS = {
 
 @pytest.mark.parametrize("name", SETTINGS)
 def test_any_number_of_machines_grows_the_same_trees(monkeypatch, name):
-    model = XGBRegressorLite(n_estimators=4, random_state=3, **SETTINGS[name])
+    model = XGBRegressorLite(n_estimators=2, random_state=3, **SETTINGS[name])
     for n_machines, n_threads in [
         (2, 2),
         *[(5, 1)] * (name in ("plain", "lossguide", "symmetric")),

@@ -16,6 +16,7 @@ from sklboost.data.features import value_array
 from sklboost.data.row_hashes import hash_rows
 from sklboost.distributed.features import Segment, assign_blocks
 from sklboost.distributed.worker_group import LostSchedulerError
+from tests.distributed.conftest import workers_here
 from tests.distributed.fit_reading import assert_same, cluster_bins, local_bins, read
 
 N_ROWS = 20_000
@@ -241,8 +242,7 @@ def test_workers_that_are_lost():
     """The bins are made again by those who are left, and what was sent is sent again."""
     X = np.random.default_rng(8).normal(size=(20_000, 3))
     weight = np.ones(len(X))
-    options = dict(processes=False, n_workers=3, threads_per_worker=1)
-    with distributed.Client(**options, dashboard_address=":0") as client:
+    with workers_here(3) as client:
         rows, _ = read(da.from_array(X, chunks=(3000, 3)), sample_weight=weight)
         mask = np.arange(len(X)) % 10 > 0
         rows, local = rows.take(mask), read(X)[0].take(mask)
@@ -271,11 +271,7 @@ def lose_worker(client):
 
 def test_a_cluster_without_workers(monkeypatch):
     monkeypatch.setattr("sklboost.distributed.partitions._PATIENCE", 0.3)
-    options = dict(processes=False, n_workers=0, dashboard_address=":0")
-    with (
-        distributed.Client(**options),
-        pytest.raises(RuntimeError, match=r"no workers for 0\.3 sec"),
-    ):
+    with workers_here(0), pytest.raises(RuntimeError, match=r"no workers for 0\.3 sec"):
         read(da.ones((10, 2)), np.ones(10))
 
 
@@ -287,8 +283,7 @@ def test_in_a_task_of_the_only_worker(table):
         return cuts
 
     # not the default: the worker, in this process, would use this client, and not one of its own
-    options = dict(processes=False, n_workers=1, threads_per_worker=1, set_as_default=False)
-    with distributed.Client(**options, dashboard_address=":0") as client:
+    with workers_here(1, set_as_default=False) as client:
         found = client.submit(read_there).result(timeout=60)
     assert_array_equal(found, local_bins(read(table)[0])[1].cuts)
 

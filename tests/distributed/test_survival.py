@@ -104,9 +104,10 @@ def test_frames_that_stop_early(cluster):
 
 
 def test_a_preset_chooses_what_it_does_on_one_machine(cluster, monkeypatch):
-    monkeypatch.setattr(preset, "_MOST_COMPARED", 4_000)
-    monkeypatch.setattr(preset, "_MOST_ROUNDS", 10)
-    one, y = XGBSurvivalLite(preset="auto"), survival_targets(**GIVEN)
+    monkeypatch.setattr(preset, "_MOST_COMPARED", 2_000)
+    monkeypatch.setattr(preset, "_MOST_ROUNDS", 5)
+    one = XGBSurvivalLite(preset="auto", max_depth=3, extra_trees=False)
+    y = survival_targets(**GIVEN)
     other = clone(one).fit(da.from_array(X, chunks=(3000, 6)), y)
     one.fit(X, y)
     assert other.chosen_params_ == one.chosen_params_

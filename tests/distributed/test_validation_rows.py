@@ -18,6 +18,7 @@ from sklboost.boosting.callbacks import TrainingCallback
 from sklboost.distributed.columns import ClusterColumn
 from sklboost.distributed.features import ClusterFeatures
 from sklboost.distributed.training import ClusterRounds
+from tests.distributed.conftest import workers_here
 from tests.distributed.machines import assert_same_model
 from tests.distributed.worker_groups import open_group
 
@@ -72,8 +73,6 @@ def assert_same_course(one, other):
 @pytest.mark.usefixtures("stay")
 @pytest.mark.parametrize("n_workers", [1, 3])
 def test_rows_stay_and_metrics_have_the_same_bits(n_workers):
-    from distributed import Client
-
     margins = {
         name: {**rows, f"base_margin{end}": 0.3 * np.nan_to_num(rows[f"X{end}"][:, 0])}
         for name, rows, end in (("train", TRAIN, ""), ("judges", JUDGES, "_val"))
@@ -93,7 +92,7 @@ def test_rows_stay_and_metrics_have_the_same_bits(n_workers):
     fits = [
         (clone(REGRESSOR).set_params(eval_metric=["mae", "rmse"]), TRAIN, JUDGES),
         (clone(REGRESSOR).set_params(objective="reg:absoluteerror"), *margins.values()),
-        (clone(REGRESSOR).set_params(booster="dart", rate_drop=0.4), TRAIN, few),
+        (clone(REGRESSOR).set_params(booster="dart", rate_drop=0.2), TRAIN, few),
         (classifier, *labels),
         (clone(REGRESSOR).set_params(eval_metric=["mae", "rmse"]), *several),
     ]
@@ -101,8 +100,7 @@ def test_rows_stay_and_metrics_have_the_same_bits(n_workers):
         fits = fits[:1]
     alone = [clone(model).fit(**train, **judges) for model, train, judges in fits]
     assert all(one.best_iteration_ < 57 for one in alone)
-    options = dict(processes=False, n_workers=n_workers, threads_per_worker=1)
-    with Client(**options, dashboard_address=":0"):
+    with workers_here(n_workers):
         for one, (model, train, judges) in zip(alone, fits, strict=True):
             there = in_chunks(train, 5000) | in_chunks(judges, 2300)
             assert_same_course(one, clone(model).fit(**there))
@@ -194,20 +192,16 @@ class KillOne(TrainingCallback):
 
 @pytest.mark.usefixtures("stay")
 def test_a_worker_that_is_killed_is_not_missed():
-    alone, there = [], []
+    model = clone(REGRESSOR).set_params(booster="dart", rate_drop=0.2)  # changes earlier trees, too
+    one = clone(model).fit(**TRAIN, **JUDGES)
     with open_group(3, processes=True):
         client = default_client()
-        for settings in ({}, dict(booster="dart", rate_drop=0.4)):
-            model = clone(REGRESSOR).set_params(**settings)
-            alone.append(clone(model).fit(**TRAIN, **JUDGES))
-            client.wait_for_workers(3)  # one has taken the place of the one that was killed
-            before = set(client.scheduler_info()["workers"])
-            model.set_params(callbacks=[KillOne(client)])
-            there.append(model.fit(**in_chunks(TRAIN, 4000), **in_chunks(JUDGES, 2300)))
-            assert before - set(client.scheduler_info()["workers"])
-    for one, other in zip(alone, there, strict=True):
-        assert_same_course(one, other)
-        assert one.best_iteration_ > 2
+        before = set(client.scheduler_info()["workers"])
+        model.set_params(callbacks=[KillOne(client)])
+        other = model.fit(**in_chunks(TRAIN, 4000), **in_chunks(JUDGES, 2300))
+        assert before - set(client.scheduler_info()["workers"])
+    assert_same_course(one, other)
+    assert one.best_iteration_ > 2
 
 
 @pytest.mark.usefixtures("cluster")

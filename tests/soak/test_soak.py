@@ -16,7 +16,7 @@ def test_all_parameters_are_drawn():
     [
         ("one", 8),
         ("together", 1),
-        ("presets", 3),
+        ("presets", 1),
         pytest.param("one", 150, marks=pytest.mark.slow),
         pytest.param("together", 2, marks=pytest.mark.slow),
         pytest.param("presets", 24, marks=pytest.mark.slow),

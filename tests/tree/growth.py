@@ -159,7 +159,8 @@ def grow(
 ):
     """Grow one tree as boosting does; of several outputs if gradients are 2-D."""
     shape = gradient.shape
-    gradient, hessian = np.atleast_2d(gradient, hessian)
+    # as fits have them: another layout would be a version of every kernel
+    gradient, hessian = map(np.ascontiguousarray, np.atleast_2d(gradient, hessian))
     n_outputs, n_rows = gradient.shape
     bins, copy = allocate_bins(matrix, settings, n_outputs, are_on_disk=False)
     workspace = workspace or allocate_workspace(
