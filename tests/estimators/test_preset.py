@@ -570,11 +570,16 @@ def test_smaller_steps_are_limited_by_work_unless_max_time_is_given(monkeypatch)
         model = XGBRegressorLite(preset="auto", **ONE_STAGE, **settings).fit(X, y)
         return 0.1 / model.chosen_params_["learning_rate"]
 
+    # the fit has half of the work of the trials, which is more than it needs here
+    assert finer(0) == 8
+    monkeypatch.setattr(trials, "_LEAST_OF_FIT", 0.0)
     found = [finer(n_rounds) for n_rounds in (0, 150, 170, 300)]
     assert found[0] == 1
     assert 1 < found[1] < found[2] < 8
     assert found[3] == 8
     assert finer(0, max_time=1e6) == 8
+    # five trees a round have five times the work, in the trials as well
+    assert finer(300, num_parallel_tree=5) == 1
 
 
 # --- where there is nothing to compare
@@ -776,12 +781,13 @@ def test_many_rows_are_compared_on_a_sample_and_rounds_are_counted_on_all(monkey
 
 def test_rounds_are_scaled_where_no_work_is_left_for_counting_them(monkeypatch):
     monkeypatch.setattr(trials, "_MOST_COMPARED", 1_000)
+    monkeypatch.setattr(trials, "_LEAST_OF_FIT", 0.0)
     X = np.random.default_rng(0).normal(size=(3_000, 2))
     y = X[:, 0] * X[:, 1]
 
-    def chosen(n_rows, n_rounds_of_work):
+    def chosen(n_rows, n_rounds_of_work, **settings):
         monkeypatch.setattr(trials, "_ROUNDS_OF_WORK", n_rounds_of_work)
-        model = XGBRegressorLite(preset="auto", **ONE_STAGE).fit(X[:n_rows], y[:n_rows])
+        model = XGBRegressorLite(preset="auto", **ONE_STAGE, **settings).fit(X[:n_rows], y[:n_rows])
         return model.chosen_params_
 
     few, many, all_rows = chosen(2_000, 0), chosen(2_000, 10_000), chosen(3_000, 0)
@@ -790,3 +796,7 @@ def test_rounds_are_scaled_where_no_work_is_left_for_counting_them(monkeypatch):
     # work is left, or the sample says too little
     assert "on 80% of the rows" in many.reasons["n_estimators"]
     assert "on 80% of the rows" in all_rows.reasons["n_estimators"]
+    in_time = chosen(2_000, 0, max_time=1e6)
+    assert in_time == chosen(2_000, 1e9)
+    given = chosen(2_000, 0, n_estimators=50)
+    assert "on 80% of the rows" in given.reasons["learning_rate"]

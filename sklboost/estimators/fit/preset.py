@@ -616,25 +616,29 @@ class Comparison:
     def steps(self, outcome: Outcome) -> dict[str, Choice]:
         """Choose the learning rate and the number of rounds after such an outcome."""
         task = self._task
-        left = _most_work(task) - sum(trials.work for trials in self._all_trials)
-        in_work = left / _work_of_round(task, outcome.n_leaves)
-        return _steps(task, outcome, len(task.rows.y) * task.loss.n_outputs, in_work)
+        n_scores = len(task.rows.y) * task.loss.n_outputs
+        return _steps(task, outcome, n_scores, self._rounds_in_work(outcome))
+
+    def _rounds_in_work(self, outcome: Outcome) -> float:
+        """Return for how many rounds of the fit there is work."""
+        spent = sum(trials.work for trials in self._all_trials)
+        left = max(_most_work(self._task) - spent, _LEAST_OF_FIT * spent)
+        return left / _work_of_round(self._task, outcome.n_leaves)
 
     def scale(self, share: float) -> bool:
-        """Take the rounds as in proportion to the rows, if there is no work left for counting them.
+        """Take the rounds as in proportion to the rows, if there is too little work to count them.
 
         The share of the rows that they were found on is known; whether it was done is returned.
         """
-        assert self.outcome is not None
-        scaled = self.outcome._replace(share=share * self.outcome.share)
-        task = self._task
-        if share < _LEAST_SCALED or task.is_forest or task.parameters.max_time is not None:
+        task, known = self._task, self.outcome
+        assert known is not None
+        scaled = known._replace(share=share * known.share)
+        has_work = self._rounds_in_work(scaled) >= 2.0 * scaled.n_rounds / scaled.share
+        are_free = not task.is_forest and {"n_estimators", "learning_rate"}.issubset(task.free)
+        if has_work or not are_free or share < _LEAST_SCALED:
             return False
-        rate = self.steps(scaled).get("learning_rate")
-        is_coarse = rate is not None and rate.value > 0.5 * _TRIAL_RATE
-        if is_coarse:
-            self.outcome = scaled
-        return is_coarse
+        self.outcome = scaled
+        return True
 
     def count_rounds(self, trials: Trials) -> None:
         """Find the best number of rounds of the chosen values once more, on all rows."""
@@ -677,10 +681,12 @@ def _how_much(lost: Outcome, won: Outcome) -> str:
 # Up to so many raw scores of training rows, the steps of the fit are at most so much smaller than
 # in the trials, and its rounds so many times as many.
 _FINER_STEPS = ((12_000, 8.0), (50_000, 4.0), (500_000, 2.0), (np.inf, 1.0))
-# Trials and fit take about as long as CatBoost's 1,000 rounds of depth 6, on 2 processors: work for
-# so many rounds of that depth, and for each of them so much more on any data. With a loss whose
-# Hessian is not constant CatBoost takes longer, since it does several Newton steps for a leaf.
+# CatBoost's 1,000 rounds of depth 6 take about as long, on 2 processors, as work for so many rounds
+# of that depth, each with so much more on any data. With a loss whose Hessian is not constant they
+# take longer, since CatBoost does several Newton steps for a leaf.
 _ROUNDS_OF_WORK, _WORK_OF_NO_ROWS, _NEWTON_STEPS = 2_900, 400_000, 1.7
+# The fit may do so much of the work of the trials, however much that was.
+_LEAST_OF_FIT = 0.5
 # To search a node takes as long as to add up so many rows.
 _ROWS_OF_NODE = 430
 # Rounds that are best for such a share of the rows, or more, are in proportion to the rows.
@@ -692,19 +698,25 @@ _FEWEST_FOR_MORE_ROUNDS = 1_000
 _SAFE_SHARE = 0.6
 
 
-def _work_of_round(task: FitTask, n_leaves: float) -> float:
-    """Return how many bins are read for a round's trees of so many leaves: most of their time."""
+def _work_of_trees(task: FitTask, n_leaves: float) -> float:
+    """Return how many bins are read for a tree of each output: most of their time."""
     depth = math.ceil(n_leaves - 1).bit_length()
     reads_per_feature = depth * len(task.rows.y) + _ROWS_OF_NODE * n_leaves
     return task.loss.n_outputs * task.features.n_features * reads_per_feature
 
 
+def _work_of_round(task: FitTask, n_leaves: float) -> float:
+    """Return the work of a round, whose trees have so many leaves in the mean."""
+    _, n_parallel_trees = rounds_and_trees(task.parameters, task.is_forest)
+    return n_parallel_trees * _work_of_trees(task, n_leaves)
+
+
 def _most_work(task: FitTask) -> float:
-    """Return the most work of trials and fit; unlimited if `max_time` limits it."""
+    """Return the work for trials and fit; unlimited if `max_time` limits it."""
     if task.parameters.max_time is not None:
         return np.inf
     n_rounds = _ROUNDS_OF_WORK * (1.0 if task.loss.hessian_is_one else _NEWTON_STEPS)
-    return n_rounds * (_work_of_round(task, 2**6) + task.loss.n_outputs * _WORK_OF_NO_ROWS)
+    return n_rounds * (_work_of_trees(task, 2**6) + task.loss.n_outputs * _WORK_OF_NO_ROWS)
 
 
 def _steps(

@@ -154,9 +154,9 @@ class Parameters:
         number and size of the steps, depth, thresholds, cover, sampling. It compares candidates on
         parts of the rows; ``chosen_params_`` has the result. A parameter counts as set if the
         constructor, `set_params` or a grid has given it a value, even its default, but not if the
-        value is None or was assigned to the attribute. It takes about as long as CatBoost's default
-        training at the most, or as `max_time` allows, which limits the whole fit. "auto" implies
-        ``categorical_features="auto"``. None: the defaults stay, as in XGBoost.
+        value is None or was assigned to the attribute. `max_time` limits the whole fit, and allows
+        smaller steps where they take long. "auto" implies ``categorical_features="auto"``. None:
+        the defaults stay, as in XGBoost.
         """,
     )
     n_estimators: int | None = parameter(
