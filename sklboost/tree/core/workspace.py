@@ -234,7 +234,8 @@ class SpecialScratch(NamedTuple):
     # float64, shape (n_threads, 2 * BLOCK_BINS * n_common): gains of all nodes of a depth together;
     # n_common, the most blocks of features taken together, is 0 unless trees are symmetric
     common_gains: np.ndarray
-    common_limits: np.ndarray  # float64, shape (n_threads, n_common): the most that they can be
+    common_known: np.ndarray  # float64: a member's best of them so far is the first of its row
+    common_limits: np.ndarray  # float64, shape (n_limited,): the most that they can be in a block
     # int64, shape (n_threads, n_common + 1, 2): feature and number of the blocks to be searched
     common_blocks: np.ndarray
     # uint16, shape (n_tasks, most_listed): those that ``SearchScratch.candidates`` list
@@ -301,6 +302,7 @@ def allocate_workspace(
     n_shared = n_strips * max(1, min(most_shared, SHARED_BYTES // (part_bytes * n_threads)))
     n_limits = -(-n_bins // BLOCK_BINS)  # blocks of a feature's bins
     n_common = n_limits * min(len(matrix.places), FEATURES_AT_ONCE) * params.symmetric
+    n_limited = n_limits * len(matrix.places) * params.symmetric
     n_places = max(n_bins + BLOCK_BINS, 2 * BLOCK_BINS * n_common)
     return Workspace(
         tree=GrowingTree(
@@ -358,7 +360,8 @@ def allocate_workspace(
             of_others=np.zeros((n_threads, 2, n_bins + 1)),
             keys=np.empty((n_threads, n_bins + 1)),
             common_gains=np.empty((n_threads, 2 * BLOCK_BINS * n_common)),
-            common_limits=np.empty((n_threads, n_common)),
+            common_known=np.empty((n_threads, FAR_APART)),
+            common_limits=np.empty(n_limited),
             common_blocks=np.empty((n_threads, n_common + 1, 2), dtype=np.int64),
             categories=np.empty((n_tasks, most_listed), dtype=np.uint16),
         ),

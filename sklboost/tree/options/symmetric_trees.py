@@ -4,7 +4,8 @@ The split with the largest sum of gains over the nodes of the depth is chosen (K
 Prokhorenkova et al. 2018). A feature is gone through for all of these nodes: each adds its gains,
 bin by bin, for missing values right and left, to the sums of the feature. One thread does that, in
 the order of the nodes, so the sums have the same bits on any number of threads. Blocks of bins that
-cannot hold the best split are passed over, as in the search of one node.
+cannot hold the best split are passed over, as in the search of one node; the threads meet once to
+tell each other the best that each has found by then.
 
 A node in which a split is not allowed (a side would be empty, or smaller than a parameter wants) or
 gains too little adds nothing, and is not split by it. It waits for the splits of later depths. So
@@ -15,12 +16,12 @@ others.
 import numpy as np
 
 from sklboost.engine.compiling import inlined, kernel, late
-from sklboost.engine.parallel import next_task
+from sklboost.engine.parallel import barrier
 from sklboost.tree.core import options
 from sklboost.tree.core.frontier import is_worth_making, split_node
 from sklboost.tree.core.gain_limits import BLOCK_BINS, limit_gains, sum_blocks
 from sklboost.tree.core.machines import list_own_features
-from sklboost.tree.core.splitting import COUNTER, fill_gains, is_plain, search_task
+from sklboost.tree.core.splitting import fill_gains, is_plain, search_task
 from sklboost.tree.core.workspace import FEATURES_AT_ONCE, LEFT
 from sklboost.tree.options.scanning import (
     cells_of,
@@ -31,15 +32,21 @@ from sklboost.tree.options.scanning import (
 )
 
 _ONE = np.uint64(1)
+# A feature takes as long as so many blocks of its bins, and then each of these takes some time.
+_BLOCKS_OF_FEATURE = np.int64(4)
+# A feature of so few is always searched: to find its limits takes longer.
+_FEW_BLOCKS = np.int64(1)
 
 
 @late()
 def find_common_split(team, search, workspace):
     """Look for the split that is best for all nodes in ``tree.searched`` together.
 
-    A task is a chunk of the features.
+    Each member of the team has its share of the features.
     """
     tree, columns, params = workspace.tree, search.columns, search.params
+    if tree.counts[0].n_searched == 0:
+        return
     features = columns.of_tree[: columns.n_of_tree[0]]
     if params.colsample_bylevel < 1.0 or params.colsample_bynode < 1.0:
         n_features = options.list_node_features(tree.searched[0], team.rank, tree, params, columns)
@@ -47,22 +54,28 @@ def find_common_split(team, search, workspace):
     if workspace.machines.size > 1:
         own = columns.of_node[team.rank]
         features = own[: list_own_features(workspace.machines, features, own)]
-    n_features, candidates = len(features), workspace.scratch.candidates
-    n_tasks = tree.counts[0].n_chunks if tree.counts[0].n_searched > 0 else 0
     best = workspace.scratch.best[team.rank, 0]
-    task = next_task(team, COUNTER, n_tasks)
-    while task < n_tasks:
-        best.gain, best.n_listed = -np.inf, 0
-        start, stop = n_features * task // n_tasks, n_features * (task + 1) // n_tasks
-        for first in range(start, stop, FEATURES_AT_ONCE):
-            some = features[first : min(first + FEATURES_AT_ONCE, stop)]
-            if is_plain(search):
-                scan_blocks_for_all(search, workspace, team.rank, some, best)
-            else:
-                for feature in some:
-                    scan_for_all(search, workspace, team.rank, feature, best)
-        candidates[task] = best
-        task = next_task(team, COUNTER, n_tasks)
+    best.gain, best.n_listed = -np.inf, 0
+    start, stop = share_of_features(team, search.matrix, features)
+    if is_plain(search):
+        scan_blocks_for_all(team, search, workspace, features, (start, stop), best)
+    else:
+        for feature in features[start:stop]:
+            scan_for_all(search, workspace, team.rank, feature, best)
+    workspace.scratch.candidates[team.rank] = best
+
+
+@inlined
+def share_of_features(team, matrix, features):
+    """Return the range of a member's features, which take it about as long as others theirs."""
+    total, before, start, stop = np.int64(0), np.int64(0), np.int64(0), np.int64(0)
+    for feature in features:
+        total += n_blocks(matrix, feature) + _BLOCKS_OF_FEATURE
+    for feature in features:
+        before += n_blocks(matrix, feature) + _BLOCKS_OF_FEATURE
+        start += before * team.size <= team.rank * total
+        stop += before * team.size <= (team.rank + 1) * total
+    return start, stop
 
 
 @late()
@@ -80,23 +93,56 @@ def choose_common_split(search, workspace):
 
 
 @kernel
-def scan_blocks_for_all(search, workspace, rank, features, best):
-    """Replace `best` if a split of one of the features has a larger sum of gains over the nodes.
+def scan_blocks_for_all(team, search, workspace, features, own, best):
+    """Replace `best` if a split of one of a member's features has a larger sum of gains.
 
-    At most FEATURES_AT_ONCE of them. As in the search of one node, blocks of bins are passed over
-    whose limits, of all nodes together, say that no split in them is better than the best known. To
-    know a good one early, the splits before the first bin of each block are computed first.
+    As in the search of one node, blocks of bins are passed over whose limits, of all nodes
+    together, say that no split in them is better than the best known. To know a good one early, the
+    splits before the first bin of each block are computed first, by all members.
+    """
+    matrix, special, (start, stop) = search.matrix, workspace.special, own
+    blocks, known = special.common_blocks[team.rank], special.common_known
+    n_limits, least = len(special.common_limits) // len(matrix.places), -np.inf
+    for first in range(start, stop, FEATURES_AT_ONCE):
+        some = features[first : min(first + FEATURES_AT_ONCE, stop)]
+        least = max(least, limit_blocks(search, workspace, team.rank, some, first * n_limits))
+    known[team.rank, 0] = least
+    barrier(team)
+    for rank in range(team.size):
+        least = max(least, known[rank, 0])
+    for first in range(start, stop, FEATURES_AT_ONCE):
+        some = features[first : min(first + FEATURES_AT_ONCE, stop)]
+        n_listed = list_blocks(
+            matrix, special, team.rank, some, first * n_limits, max(least, best.gain)
+        )
+        search_blocks(search, workspace, team.rank, blocks[:n_listed], best)
+
+
+@kernel
+def limit_blocks(search, workspace, rank, features, start):
+    """Find limits of blocks, and return the best gain of a split before the first bin of one.
+
+    All are sums over the nodes, of these features. The blocks have the places from `start` on.
     """
     tree, matrix, special = workspace.tree, search.matrix, workspace.special
-    limits, sums, n_places = special.common_limits[rank], special.common_gains[rank], np.int64(0)
-    least_gain = search.params.grow_gain
+    n_places, least_gain = np.int64(0), search.params.grow_gain
+    limits = special.common_limits[start:]
     for feature in features:
+        first = n_places
         n_places += n_blocks(matrix, feature)
-    limits[:n_places], sums[:n_places] = 0.0, -np.inf
+        limits[first:n_places] = 0.0 if n_places - first > _FEW_BLOCKS else np.inf
+    sums = special.common_gains[rank, :n_places]
+    sums[:] = -np.inf
     for index in range(tree.counts[0].n_searched):
         task = search_task(search, workspace, rank, tree.searched[index], rank)
         blocks, place = task.limits.blocks, np.uint64(0)
         for feature in features:
+            few = n_blocks(matrix, feature)
+            if few <= _FEW_BLOCKS:
+                for _ in range(few):
+                    task.sums[place] = 0
+                    place += _ONE
+                continue
             cells, missing = cells_of(search, workspace, task, feature)
             for block in range(limit_gains(task.limits, cells, missing)):
                 limit = blocks.limits[0, np.uint64(block)]
@@ -105,14 +151,12 @@ def scan_blocks_for_all(search, workspace, rank, features, best):
                 task.sums[place] = blocks.sums[np.uint64(block)]
                 place += _ONE
         fill_gains(search, task, task.sums[:n_places], np.int64(0), task.gains[0])
-        add_gains(task.gains[0], least_gain, sums[:n_places])
+        add_gains(task.gains[0], least_gain, sums)
     # no limit is below a gain, so no sum of limits is below the sum of gains, rounded likewise
-    least = best.gain
-    for known in sums[:n_places]:
+    least = -np.inf
+    for known in sums:
         least = max(least, known)
-    blocks = special.common_blocks[rank]
-    n_listed = list_blocks(matrix, features, limits, least, blocks)
-    search_blocks(search, workspace, rank, blocks[:n_listed], best)
+    return least
 
 
 @kernel
@@ -140,13 +184,16 @@ def search_blocks(search, workspace, rank, listed, best):
 
 
 @inlined
-def list_blocks(matrix, features, limits, least, blocks):
-    """List feature and number of each block whose limit is `least` or more; return how many."""
-    n_listed, place = np.int64(0), np.uint64(0)
+def list_blocks(matrix, special, rank, features, start, least):
+    """List feature and number of each block whose limit is `least` or more; return how many.
+
+    The blocks of the features have the places from `start` on.
+    """
+    blocks, n_listed, place = special.common_blocks[rank], np.int64(0), np.uint64(start)
     for feature in features:
         for block in range(n_blocks(matrix, feature)):
             blocks[n_listed, 0], blocks[n_listed, 1] = feature, block
-            n_listed += limits[place] >= least
+            n_listed += special.common_limits[place] >= least
             place += _ONE
     return n_listed
 
