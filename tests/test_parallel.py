@@ -26,6 +26,7 @@ from sklboost.engine.instructions import (
 )
 from sklboost.engine.parallel import (
     N_TASK_COUNTERS,
+    SideBySide,
     Team,
     ThreadTeam,
     _Job,
@@ -559,3 +560,42 @@ def test_a_smaller_team_where_the_system_refuses_threads(monkeypatch):
         assert team.size == 3
         team.run(note_rank, ranks)
     assert list(ranks) == [3, 3, 3, 0, 0]
+
+
+# --- tasks side by side ---------------------------------------------------------------------------
+
+
+def test_tasks_side_by_side_begin_in_order_with_teams_of_their_own():
+    begun, both, end = [], threading.Barrier(3, timeout=30), threading.Event()
+
+    def task(team, number):
+        begun.append((number, team.size, np.geterr()["over"]))
+        if number < 2:
+            both.wait()
+            end.wait(30)
+        elif number == 3:
+            raise MemoryError(f"of {number}")
+
+    beside = SideBySide(2, n_threads=2)
+    with np.errstate(over="raise"):
+        tasks = [beside.submit(task, number) for number in range(5)]
+    both.wait()  # the first two run at the same time
+    assert sorted(begun) == [(0, 2, "raise"), (1, 2, "raise")]
+    assert [each.cancel() for each in tasks] == [False, False, True, True, True]
+    tasks[3:] = [beside.submit(task, number) for number in (3, 4)]
+    end.set()
+    with pytest.raises(MemoryError, match="of 3"):
+        tasks[3].result()
+    beside.close()
+    assert [number for number, *_ in begun][2:] == [3, 4]
+    assert all(each.done() for each in tasks)
+
+
+def test_no_tasks_side_by_side_where_the_system_refuses_threads(monkeypatch):
+    def refuse(thread):
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    beside = SideBySide(2, n_threads=1)
+    assert beside.size == 0
+    beside.close()

@@ -92,6 +92,7 @@ class Training:
         else:
             self._booster = Dart(task, self._evaluation, self.grower, task.dropout)
         self.seconds = {"boosting": 0.0, "evaluation": 0.0}
+        self._n_nodes: list[np.ndarray] = []  # of each tree
 
     def run(self) -> None:
         """Do all rounds, or those up to a reason to stop; then the grower is closed."""
@@ -139,6 +140,7 @@ class Training:
         self._booster.drop_rounds(params)
         for trees in self.grower.grow(start, stop, params):
             n_left -= len(trees.n_pruned)
+            self._n_nodes.append(np.diff(trees.starts))
             values = self._booster.add(trees, stop - start, ends_round=n_left == 0)
         evaluation, spent = self._evaluation.seconds - before, time.perf_counter() - begin
         self.seconds["evaluation"] += evaluation
@@ -241,10 +243,10 @@ class Training:
 
     # --- what comes of it
 
-    def mean_leaves(self) -> float:
-        """Return how many leaves a tree of the finished rounds has."""
-        trees = self._booster.trees(self.n_rounds)
-        return (len(trees.nodes) / len(trees.n_pruned) + 1.0) / 2.0
+    def mean_leaves(self, n_rounds: int) -> float:
+        """Return how many leaves a tree of the first `n_rounds` rounds has."""
+        n_trees = n_rounds * self._task.trees_per_round
+        return float((np.concatenate(self._n_nodes)[:n_trees].mean() + 1.0) / 2.0)
 
     @np.errstate(all="ignore")
     def model(self, n_rounds: int) -> Model:

@@ -6,11 +6,14 @@ import os
 import sys
 import threading
 from collections.abc import Callable
+from concurrent.futures import Future
 from contextlib import suppress
+from contextvars import copy_context
+from functools import partial
 from multiprocessing import current_process
 from pathlib import Path
 from queue import SimpleQueue
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import joblib
 import numpy as np
@@ -80,15 +83,17 @@ def n_threads_for(n_jobs: int | None, work: int, unit: int, n_times: int = 1) ->
     n_useful = max(1, math.isqrt(work // unit))
     if n_useful == 1:
         return 1  # to learn the limits of this process takes longer than predicting a row
-    if n_jobs is None:
-        limit = default_n_threads()
-    elif n_jobs < 0:
-        limit = joblib.cpu_count() + 1 + n_jobs
-    else:
-        limit = n_jobs
+    limit = most_threads(n_jobs)
     if limit > 1 and n_useful <= _FEW_THREADS and n_times <= _FEW_TIMES:
         limit = n_that_find_one(limit)
-    return max(1, min(limit, n_useful))
+    return min(limit, n_useful)
+
+
+def most_threads(n_jobs: int | None) -> int:
+    """Return the most threads that the user allows."""
+    if n_jobs is None:
+        return default_n_threads()
+    return n_jobs if n_jobs > 0 else max(1, joblib.cpu_count() + 1 + n_jobs)
 
 
 _LOAD = Path("/proc/loadavg")
@@ -566,6 +571,59 @@ class ThreadTeam:
         for queue in queues:
             queue.put(job)
         return queues
+
+
+Task: TypeAlias = "Future[None]"
+
+
+class SideBySide:
+    """Up to `n_tasks` threads that do tasks beside the caller's, each with a ThreadTeam of its own.
+
+    Where the system refuses more threads there are fewer, or none: then nothing can be submitted.
+    """
+
+    def __init__(self, n_tasks: int, n_threads: int):
+        self._n_threads = n_threads  # of a team
+        self._queue: SimpleQueue[tuple[Task, Callable[[], None]] | None] = SimpleQueue()
+        self._threads: list[threading.Thread] = []
+        with suppress(RuntimeError):  # the system's limit on threads
+            for _ in range(n_tasks):
+                thread = threading.Thread(target=self._work, daemon=True)
+                thread.start()
+                self._threads.append(thread)
+        self.size = len(self._threads)
+
+    def submit(self, function: Callable[..., None], *arguments: Any) -> Task:
+        """Let ``function(team, *arguments)`` be called, under the caller's ``np.errstate``.
+
+        Tasks begin in the order in which they are submitted; until then they can be cancelled.
+        """
+        future: Task = Future()
+        call = partial(self._call, function, *arguments)
+        self._queue.put((future, partial(copy_context().run, call)))
+        return future
+
+    def close(self) -> None:
+        """Wait for all that was submitted."""
+        for _ in self._threads:
+            self._queue.put(None)
+        for thread in self._threads:
+            thread.join()
+
+    def _work(self) -> None:
+        while (task := self._queue.get()) is not None:
+            future, call = task
+            if future.set_running_or_notify_cancel():
+                try:
+                    call()
+                    future.set_result(None)
+                except BaseException as error:  # raised where the result is asked for
+                    future.set_exception(error)
+            del task, future, call  # an idle thread keeps no arrays
+
+    def _call(self, function: Callable[..., None], *arguments: Any) -> None:
+        with ThreadTeam(self._n_threads) as team:
+            function(team, *arguments)
 
 
 def _serve(

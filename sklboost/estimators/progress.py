@@ -138,14 +138,12 @@ class ReadingProgress:
         self._due = monotonic() + (_LINE_INTERVAL if self._bar is None else _BAR_INTERVAL)
 
 
-class SearchProgress(TrainingCallback):
+class SearchProgress:
     """Follows the trials of a preset and shows how far they are, the best so far, and what is left.
 
     `way` "lines": through logging, after 1, 2, 4, ... seconds. "live": in one line of stderr that
     is written anew and cleared at the end. "": not at all. The fit ends within `limit` seconds.
     """
-
-    every_round = False
 
     def __init__(self, way: str, limit: float):
         self.n_trainings = 1  # that compare settings
@@ -161,7 +159,7 @@ class SearchProgress(TrainingCallback):
         """Note the best outcome so far, and how long all takes that follows the comparison."""
         self._best, self._seconds_after = best, seconds_after
 
-    def after_iteration(self, training: TrainingState, epoch: int, evals_log: EvalsLog) -> bool:
+    def look(self, training: TrainingState) -> None:
         """Show the line if it is time to."""
         now = monotonic()
         if self._way and now >= self._due:
@@ -172,12 +170,11 @@ class SearchProgress(TrainingCallback):
             else:
                 log_line(text)
                 self._due = now + (now - self._begin)
-        return False
 
-    def after_training(self, training: TrainingState) -> None:
-        """Count the training."""
+    def count(self, n_rounds: int) -> None:
+        """Count a training that has ended, of so many rounds."""
         self._n_done += 1
-        self._n_rounds = training.n_rounds
+        self._n_rounds = n_rounds
         if self._n_done <= self.n_trainings:
             self._compared = monotonic()
 

@@ -3,6 +3,7 @@
 import io
 import pickle
 import re
+import threading
 import time
 from types import SimpleNamespace
 
@@ -266,13 +267,13 @@ def test_what_is_behind_is_not_trained_on_the_other_parts(estimator, monkeypatch
     trained = {}  # by settings: the loss after each round, of each part in turn
     lost = set()  # those that ended on the first part
 
-    def noted(self, fold, settings, *race):
-        training, n_leaves = train(self, fold, settings, *race)
+    def noted(self, attempt, *others):
+        training, n_leaves, losses = train(self, attempt, *others)
         rounds = ("early_stopping_rounds", "n_estimators")
-        key = str({name: value for name, value in settings.items() if name not in rounds})
-        trained.setdefault(key, []).append(trials._last_metric(training, training.evals_log)[-1])
-        lost.update(key for its in race if its.is_lost)
-        return training, n_leaves
+        key = str({name: value for name, value in attempt.settings.items() if name not in rounds})
+        trained.setdefault(key, []).append(losses)
+        lost.update([key] if attempt.n_lost > 0 else [])
+        return training, n_leaves, losses
 
     train = Trials._train
     monkeypatch.setattr(Trials, "_train", noted)
@@ -306,16 +307,103 @@ def test_what_is_behind_is_not_trained_on_the_other_parts(estimator, monkeypatch
 )
 def test_a_race_ends_when_the_gains_cannot_reach_the_best(exponent, offset, n_rounds):
     losses = offset + np.arange(1.0, 1001.0) ** -exponent
-    race = trials.Race(np.array([1.0] * 50 + [0.06] * 100))  # which gains nothing from 51 on
-    training = SimpleNamespace(n_estimators=1000, greater_is_better=lambda name: True)
+    best = np.array([1.0] * 50 + [0.06] * 100)  # which gains nothing from 51 on
     log = {"validation_0": {"other": np.ones(1000), "gain": -losses}}  # ahead of the callback
+    training = SimpleNamespace(
+        n_estimators=1000, greater_is_better=lambda name: True, finished_log=lambda: log
+    )
+
+    def attempt(best):
+        attempt = trials.Attempt(0, {}, look=lambda training: None)
+        attempt.training = training
+        attempt.take_turn(best)
+        return attempt
+
+    race = attempt(best)
     done = (r + 1 for r in range(1000) if race.after_iteration(training, r, log))
     assert next(done, 1000) == n_rounds
-    assert race.is_lost == (n_rounds < 1000) == (losses.min() > 0.06)
+    assert (race.n_lost > 0) == (n_rounds < 1000) == (losses.min() > 0.06)
+    assert_array_equal(race.curve(), losses[:n_rounds])
+    # the same if the best is known at some time later, or at the end
+    for when in (55, 215, 1000):
+        race = attempt(None)
+        done = []
+        for r in range(1000):
+            if r == when:
+                race.take_turn(best)
+            done.append(race.after_iteration(training, r, log))
+        assert (True in done) == (n_rounds < 1000 > when)
+        race.take_turn(best)
+        assert_array_equal(race.curve(), losses[:n_rounds])
     # one that has done all its rounds is compared as any other, on all folds
-    race, training.n_estimators = trials.Race(np.array([0.06])), 60
+    race, training.n_estimators = attempt(np.array([0.06])), 60
     assert not any(race.after_iteration(training, r, log) for r in range(60))
-    assert not race.is_lost
+    assert race.n_lost == 0
+
+
+def small_and_large():
+    """Yield settings and data: of few rows and many folds, of many rows, and of classes."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(2_000, 4))
+    y = np.sin(2.0 * X[:, 0]) * X[:, 1] + 0.1 * rng.normal(size=len(X))
+    yield XGBRegressorLite(), *load_diabetes(return_X_y=True)
+    yield XGBRegressorLite(learning_rate=0.3, max_depth=4), X, y
+    yield XGBClassifierLite(learning_rate=0.3), X[:400], y[:400] > 0.0
+    yield XGBRFRegressorLite(), X[:300], y[:300]
+
+
+def test_trials_side_by_side_choose_the_same(monkeypatch):
+    """Also if the guesses at the best one are wrong, so that trials are for nothing."""
+    beside, given_up, run = [], [], Trials._run
+
+    def noted(self, team, attempt):
+        run(self, team, attempt)
+        beside.append(threading.current_thread() is not threading.main_thread())
+        given_up.append(attempt.is_given_up)
+
+    monkeypatch.setattr(Trials, "_run", noted)
+    monkeypatch.setattr(trials, "VALUES_PER_THREAD", 1)
+    for model, X, y in small_and_large():
+        found = []
+        for n_jobs in (1, 2, 5):
+            del beside[:]
+            model.set_params(preset="auto", n_jobs=n_jobs).fit(X, y)
+            chosen = model.chosen_params_
+            found.append((dict(chosen), chosen.reasons, model.model_.nodes.tobytes()))
+            assert max(beside) == (n_jobs > 1)
+        assert found[0] == found[1] == found[2]
+    assert True in given_up
+
+
+def test_functions_of_the_user_are_called_by_one_thread(monkeypatch):
+    monkeypatch.setattr(trials, "VALUES_PER_THREAD", 1)
+    callers = set()
+
+    def spread(y_true, y_pred):
+        callers.add(threading.current_thread())
+        return float(np.abs(y_true - y_pred).max())
+
+    X, y = data_of(XGBRegressorLite)
+    XGBRegressorLite(**QUICK, **ONE_STAGE, n_jobs=4, eval_metric=["rmse", spread]).fit(X, y)
+    assert callers == {threading.main_thread()}
+
+
+@pytest.mark.parametrize("raised", [KeyboardInterrupt, MemoryError])
+def test_what_ends_one_trial_ends_those_beside_it(raised, monkeypatch):
+    X, y = data_of(XGBRegressorLite)
+    n_threads, turns = threading.active_count(), []
+
+    def take_turn(self, best):
+        turns.append(self)
+        if len(turns) == 3:
+            raise raised
+
+    monkeypatch.setattr(trials.Attempt, "take_turn", take_turn)
+    monkeypatch.setattr(trials, "VALUES_PER_THREAD", 1)
+    with pytest.raises(raised):
+        XGBRegressorLite(**QUICK, n_jobs=4).fit(X, y)
+    assert threading.active_count() == n_threads
+    assert len(turns) == 3
 
 
 @pytest.mark.parametrize(("n_classes", "are_compared"), [(3, True), (2, False)])
@@ -763,9 +851,9 @@ def test_verbose_shows_each_choice(caplog):
 def test_many_rows_are_compared_on_a_sample_and_rounds_are_counted_on_all(monkeypatch):
     sizes, judge = [], Trials.judge
 
-    def noted(self, settings):
+    def noted(self, *settings):
         sizes.append(len(self._folds[0].task.rows.y))
-        return judge(self, settings)
+        return judge(self, *settings)
 
     monkeypatch.setattr(Trials, "judge", noted)
     monkeypatch.setattr(trials, "_MOST_COMPARED", 200)

@@ -187,39 +187,55 @@ def test_after_a_line_for_every_round_what_ended_them(caplog):
 # --- trials of a preset ---------------------------------------------------------------------------
 
 
+class Looking(TrainingCallback):
+    """Tells the progress of a search of a training, as trials do."""
+
+    def __init__(self, search):
+        self.search = search
+
+    def after_iteration(self, training, epoch, evals_log):
+        self.search.look(training)
+        return False
+
+    def after_training(self, training):
+        self.search.count(training.n_rounds)
+
+
 def test_lines_while_a_preset_compares(caplog, clock):
     """The best is what was judged, not the luckiest training; the time is the whole fit's."""
     search = SearchProgress("lines", limit=1000.0)
     search.n_trainings = 4
     evals = {"validation_0": {"rmse": LOSSES}}
-    FakeTraining([clock, search], 100, evals).train()
+    FakeTraining([clock, Looking(search)], 100, evals).train()
     assert lines(caplog)[0] == "choosing parameters: training 1 of 4, at most 0:16:39 left"
     assert not any("best" in line for line in lines(caplog))
     search.judged("best rmse 0.5", seconds_after=50.0)
     caplog.clear()
-    FakeTraining([clock, search], 1000, evals).train()  # 100 rounds, as before, are expected
+    FakeTraining(
+        [clock, Looking(search)], 1000, evals
+    ).train()  # 100 rounds, as before, are expected
     assert lines(caplog)[:2] == [
         "choosing parameters: training 2 of 4, best rmse 0.5, 0:05:22 left",  # at 128 s: 272 + 50
         "choosing parameters: training 2 of 4, best rmse 0.5, 0:05:06 left",  # longer than expected
     ]
     clock.now = 2100.0
-    FakeTraining([clock, search], 1, evals).train()
+    FakeTraining([clock, Looking(search)], 1, evals).train()
     assert lines(caplog)[-1].endswith("training 3 of 4, best rmse 0.5, 0:00:00 left")  # the limit
 
 
 def test_the_time_of_the_fit_counts_once_all_is_compared(caplog, clock):
     search = SearchProgress("lines", limit=np.inf)
-    FakeTraining([clock, search], 10).train()
+    FakeTraining([clock, Looking(search)], 10).train()
     assert lines(caplog)[0] == "choosing parameters: training 1 of 1"
     search.judged("best auc 0.7", seconds_after=90.0)
-    FakeTraining([clock, search], 10).train()
+    FakeTraining([clock, Looking(search)], 10).train()
     assert lines(caplog)[-1] == "choosing parameters: counting rounds, best auc 0.7, 0:01:24 left"
 
 
 def test_a_live_line_is_cleared(capsys, clock):
     search = SearchProgress("live", limit=np.inf)
     search.judged("best auc 0.7", seconds_after=7.0)
-    FakeTraining([clock, search], 3, {"validation_0": {"auc": [0.5, 0.7, 0.6]}}).train()
+    FakeTraining([clock, Looking(search)], 3, {"validation_0": {"auc": [0.5, 0.7, 0.6]}}).train()
     search.close()
     *shown, blank, end = capsys.readouterr().err.split("\r")
     assert shown[-1] == "choosing parameters: training 1 of 1, best auc 0.7, 0:00:07 left"

@@ -5,7 +5,7 @@ are trained on some of the rows and judged by others. Then come the step and the
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from itertools import islice
 from operator import attrgetter
@@ -20,7 +20,7 @@ from sklboost.data.binned_matrix import BinnedMatrix
 from sklboost.data.binning import VALUES_PER_THREAD
 from sklboost.data.features import RemoteFeatures, row_arrays_of
 from sklboost.data.sparse_table import SparseTable
-from sklboost.engine.parallel import ThreadTeam, n_threads_for
+from sklboost.engine.parallel import SideBySide, Task, ThreadTeam, most_threads, n_threads_for
 from sklboost.estimators.fit.fitting import (
     Bins,
     ChosenParams,
@@ -76,28 +76,28 @@ def choose(task: FitTask) -> ChosenParams:
     limit = np.inf if max_time is None else max_time - task.clock.elapsed
     is_live = "verbose" in task.free and is_watched()
     progress = SearchProgress("lines" if task.parameters.verbose else is_live * "live", limit)
-    trial = _trial_of(task.with_settings(values_of(chosen)), progress)
+    trial = _trial_of(task.with_settings(values_of(chosen)))
     comparison = Comparison(task, progress)
     if len(task.rows.y) >= _FEWEST_ROWS and not task.targets.is_constant:
         n_jobs, n_values = trial.parameters.n_jobs, trial.rows.X.size
         n_threads = n_threads_for(n_jobs, n_values, VALUES_PER_THREAD, n_times=_MOST_ROUNDS)
         with closing(progress), ThreadTeam(n_threads) as team:
             compared = _sample(trial)
-            trials = Trials(compared, team)
-            n_settings = 1 + sum(len(stage.values) - 1 for stage in stages)
-            progress.n_trainings = n_settings * trials.n_folds
-            if trials.n_folds > 0 and task.parameters.verbose:
-                log_line(
-                    f"{n_settings} settings to compare, with {trials.n_folds} training(s) each"
-                )
-            if trials.n_folds > 0:
-                comparison.compare(trials, stages)
+            with Trials(compared, team, progress) as trials:
+                n_settings = 1 + sum(len(stage.values) - 1 for stage in stages)
+                progress.n_trainings = n_settings * trials.n_folds
+                if trials.n_folds > 0 and task.parameters.verbose:
+                    log_line(
+                        f"{n_settings} settings to compare, with {trials.n_folds} training(s) each"
+                    )
+                if trials.n_folds > 0:
+                    comparison.compare(trials, stages)
             # more rows, more rounds
             share = len(compared.rows.y) / len(trial.rows.y)
             if comparison.outcome is not None and share < 1.0 and not comparison.scale(share):
-                trials = Trials(trial, team)
-                if trials.n_folds > 0:
-                    comparison.count_rounds(trials)
+                with Trials(trial, team, progress) as trials:
+                    if trials.n_folds > 0:
+                        comparison.count_rounds(trials)
     chosen |= comparison.chosen
     if comparison.outcome is not None and not task.is_forest:
         steps = comparison.steps(comparison.outcome)
@@ -207,6 +207,8 @@ def _can_be_symmetric(task: FitTask) -> bool:
 
 # --- trials
 
+# Trials that are trained at the same time: of more, most would be in vain.
+_MOST_AT_ONCE = 4
 # Learning rate 0.1 finds the same depth as smaller ones, in a fraction of the time.
 _TRIAL_RATE, _LARGEST_RATE, _SMALLEST_RATE = 0.1, 0.3, 0.005
 _MOST_ROUNDS = 1000
@@ -222,9 +224,9 @@ _OF_TRIALS: Mapping[str, Any] = {
 _SHARE_OF_TIME = 0.5
 
 
-def _trial_of(task: FitTask, progress: SearchProgress) -> FitTask:
+def _trial_of(task: FitTask) -> FitTask:
     """Return the task of trials: no other callback is told, no `random_state` is advanced."""
-    parameters, settings = task.parameters, {**_OF_TRIALS, "callbacks": [progress]}
+    parameters, settings = task.parameters, {**_OF_TRIALS, "callbacks": None}
     if not is_integer(parameters.random_state):
         settings["random_state"] = 0
     if parameters.max_time is not None:
@@ -258,34 +260,66 @@ _FEWEST_TO_RACE = 1_000
 _OF_LAST_DOUBLING, _OF_BEST = 0.6, 4.0
 
 
-class Race(TrainingCallback):
-    """Ends a training that cannot be expected to reach the loss of the best, with all its rounds.
+class Attempt(TrainingCallback):
+    """A training of some settings on one fold, and the callback that may end it.
 
-    `best` is the loss of that one after each round. What is still to be gained is taken from both
-    the last doubling of the rounds and the best one, whichever is more.
+    On the first fold it ends a training that cannot be expected to reach the loss of the best, with
+    all its rounds. What is still to be gained is taken from both the last doubling of the rounds
+    and the best one, whichever is more.
+
+    It may be trained beside those before it. Which one is the best is only known at its turn; what
+    it has done by then, and would not have done later, is left out.
     """
 
     every_round = False
 
-    def __init__(self, best: np.ndarray | None):
-        self._best = best
-        self.is_lost = False
+    def __init__(self, number: int, settings: Mapping[str, Any], look: Callable[..., None]):
+        self.number, self.settings = number, settings  # of the fold; of the training
+        self.training: Training | None = None  # once it has ended
+        self.is_given_up = False
+        self.task: Task | None = None  # that trains it beside others
+        self.n_lost = 0  # rounds after which it is known that it will not be the best; 0: it may
+        self._n_asked = _BEFORE_RACE - _ROUNDS_OF_RACE  # rounds after which that was last asked
+        self._look, self._has_turn = look, False  # what is called during its turn
+        self._best: np.ndarray | None = None  # the loss of the best one after each round, to reach
 
-    @np.errstate(invalid="ignore")  # metrics may be infinite
+    def take_turn(self, best: np.ndarray | None) -> None:
+        """Let the user see it, and end it if it cannot reach the best one, if there is one."""
+        self._best, self._has_turn = best, True
+
     def after_iteration(  # noqa: D102, as in TrainingCallback
         self, training: TrainingState, epoch: int, evals_log: EvalsLog
     ) -> bool:
-        best, n_rounds = self._best, epoch + 1
-        # after the last round there is no training to end, and other folds may say otherwise
-        is_asked = _BEFORE_RACE <= n_rounds < training.n_estimators
-        if best is not None and is_asked and n_rounds % _ROUNDS_OF_RACE == 0:
-            losses = _last_metric(training, evals_log)[-1][:n_rounds]
-            gained = losses[: n_rounds // 2].min() - losses.min()
-            share = _OF_LAST_DOUBLING ** np.log2(training.n_estimators / n_rounds)
+        if self._has_turn:
+            self._look(training)
+        n_rounds = epoch + 1
+        if self._best is not None and n_rounds % _ROUNDS_OF_RACE == 0:
+            self._ask(_last_metric(training, evals_log)[-1][:n_rounds], training.n_estimators)
+        return self.is_given_up or self.n_lost > 0
+
+    @np.errstate(invalid="ignore")  # metrics may be infinite
+    def _ask(self, losses: np.ndarray, n_estimators: int) -> None:
+        """Find out whether it is lost, after each number of rounds at which that is asked.
+
+        After the last round there is no training to end, and other folds may say otherwise.
+        """
+        best, most = self._best, min(len(losses), n_estimators - 1)
+        while best is not None and self.n_lost == 0 and self._n_asked + _ROUNDS_OF_RACE <= most:
+            n_rounds = self._n_asked = self._n_asked + _ROUNDS_OF_RACE
+            least = losses[:n_rounds].min()
+            gained = losses[: n_rounds // 2].min() - least
+            share = _OF_LAST_DOUBLING ** np.log2(n_estimators / n_rounds)
             of_doublings = gained * (1.0 - share) * _OF_LAST_DOUBLING / (1.0 - _OF_LAST_DOUBLING)
             of_best = _OF_BEST * (best[:n_rounds].min() - best.min())
-            self.is_lost = bool(losses.min() - max(of_doublings, of_best) > best.min())
-        return self.is_lost
+            if least - max(of_doublings, of_best) > best.min():
+                self.n_lost = n_rounds
+
+    def curve(self) -> np.ndarray:
+        """Return the loss after each round, up to the one after which it is lost."""
+        assert self.training is not None
+        losses = _last_metric(self.training, self.training.finished_log())[-1]
+        self._ask(losses, self.training.n_estimators)
+        return losses[: self.n_lost] if self.n_lost > 0 else losses
 
 
 class Fold(NamedTuple):
@@ -316,12 +350,11 @@ class Trials:
     """Trains models of different settings on the same folds.
 
     The task is of all rows, with the weights of the user. If it has validation data, that judges;
-    else parts of the rows do.
+    else parts of the rows do. A context manager: trials that were begun end with it.
     """
 
-    def __init__(self, task: FitTask, team: ThreadTeam):
-        self._task = task
-        self._team = team
+    def __init__(self, task: FitTask, team: ThreadTeam, progress: SearchProgress):
+        self._task, self._team, self._progress = task, team, progress
         self.work = 0.0  # of all trainings so far
         self._outcomes: dict[str, Outcome] = {}
         # of the best so far: its loss after each round on each fold
@@ -329,6 +362,21 @@ class Trials:
         self._folds = [
             Fold(part, bin_rows(team, part.rows, task.parameters)) for part in _parts(task)
         ]
+        self._begun: dict[str, Attempt] = {}
+        self._side_by_side: SideBySide | None = None
+        # where one thread is best, more are no better side by side: little is done without Python
+        if team.size > 1 and _can_be_side_by_side(task):
+            n_threads = most_threads(task.parameters.n_jobs)
+            n_at_once = min(n_threads, _MOST_AT_ONCE)
+            self._side_by_side = SideBySide(n_at_once, min(team.size, n_threads // n_at_once))
+
+    def __enter__(self) -> "Trials":
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._begin([])
+        if self._side_by_side is not None:
+            self._side_by_side.close()
 
     @property
     def n_folds(self) -> int:
@@ -348,7 +396,9 @@ class Trials:
         (held_out,) = self._folds[0].task.validation.values()
         return 1.0 - len(held_out.y) / self.n_rows
 
-    def judge(self, settings: dict[str, Any]) -> Outcome | None:
+    def judge(
+        self, settings: Mapping[str, Any], expected: Sequence[Mapping[str, Any]] = ()
+    ) -> Outcome | None:
         """Return how good models of these parameters are; None if there is no time to find out.
 
         The first fold decides how many rounds are looked at: until its metric no longer improves.
@@ -356,45 +406,54 @@ class Trials:
         and the trial with it. What is behind the best on the first two folds or more is not trained
         on the others. Of the first settings, what there is time for has to do: some of the folds,
         some rounds.
+
+        Settings that are expected to be judged next are trained beside these, where threads are
+        free. That changes no outcome.
         """
-        key = repr(sorted(settings.items()))
+        key = _key(settings)
         if key not in self._outcomes:
-            outcome = self._judge(settings)
+            new = [each for each in expected if _key(each) not in self._outcomes]
+            outcome = self._judge(settings, new)
             if outcome is None:
                 return None
             self._outcomes[key] = outcome
         return self._outcomes[key]
 
-    def _judge(self, settings: dict[str, Any]) -> Outcome | None:
+    def _judge(
+        self, settings: Mapping[str, Any], expected: Sequence[Mapping[str, Any]]
+    ) -> Outcome | None:
         is_first = not self._outcomes
         if self._is_late() and not is_first:
             return None
-        first = {**settings, "early_stopping_rounds": _PATIENCE}
         may_end = self.n_folds == 1 or self.n_rows >= _FEWEST_TO_RACE
-        race = Race(self._best[0] if may_end and not is_first else None)
-        training, n_leaves = self._train(self._folds[0], first, race)
-        metric, sign, curve = _last_metric(training, training.finished_log())
+        stopping = {"early_stopping_rounds": _PATIENCE}
+        first, *later = (self._attempt(0, {**each, **stopping}) for each in (settings, *expected))
+        training, n_leaves, curve = self._train(
+            first, later, self._best[0] if may_end and not is_first else None
+        )
         losses, n_rounds = [curve], len(curve)
         is_cut = training.stop_reason == "max_time"
         if not self._task.is_forest:
             settings = {**settings, "n_estimators": n_rounds}
-        for fold in self._folds[1:]:
-            if race.is_lost or self._is_late() or self._is_behind(losses):
+        others = [self._attempt(number, settings) for number in range(1, self.n_folds)]
+        for place, attempt in enumerate(others):
+            if first.n_lost > 0 or self._is_late() or self._is_behind(losses):
                 break
-            training, n_leaves = self._train(fold, settings)
-            *_, curve = _last_metric(training, training.finished_log())
+            training, n_leaves, curve = self._train(attempt, others[place + 1 :] + later)
             losses += [curve] if len(curve) == n_rounds else []
-        is_dropped = race.is_lost or (len(losses) < self.n_folds and self._is_behind(losses))
+        is_lost = first.n_lost > 0
+        is_dropped = is_lost or (len(losses) < self.n_folds and self._is_behind(losses))
         if not is_first and not is_dropped and (is_cut or len(losses) < self.n_folds):
             return None  # others were judged by more
         mean = np.mean(losses, axis=0)
         best = int(np.argmin(mean))
-        part = (best + 1) / n_rounds
+        part = (best + 1) / training.n_rounds
         if is_first or (not is_dropped and mean[best] < np.mean(self._best, axis=0).min()):
             self._best = losses
+        metric, sign, _ = _last_metric(training, training.evals_log)
         return Outcome(
             *(metric, sign * float(mean[best]), np.inf if is_dropped else float(mean[best])),
-            n_rounds=n_rounds if race.is_lost else best + 1,
+            n_rounds=n_rounds if is_lost else best + 1,
             share=self.share,
             n_leaves=n_leaves,
             seconds=training.seconds["boosting"] * part,
@@ -413,25 +472,81 @@ class Trials:
         most = self._task.parameters.max_time
         return most is not None and self._task.clock.elapsed > most
 
+    def _attempt(self, number: int, settings: Mapping[str, Any]) -> Attempt:
+        """Return a training on this fold, which may have been begun before."""
+        known = self._begun.get(_key({**settings, "": number}))
+        return known or Attempt(number, settings, self._progress.look)
+
     def _train(
-        self, fold: Fold, settings: dict[str, Any], *listeners: Race
-    ) -> tuple[Training, float]:
-        task = fold.task.with_settings(settings)._replace(listeners=listeners)
+        self, attempt: Attempt, later: Sequence[Attempt], best: np.ndarray | None = None
+    ) -> tuple[Training, float, np.ndarray]:
+        """Train a model; return the training, the mean leaves of a tree, and the losses by round.
+
+        Others are begun where threads are free.
+        """
+        self._begin([attempt, *later])
+        attempt.take_turn(best)
+        if attempt.task is None:
+            self._run(self._team, attempt)
+        else:
+            attempt.task.result()
+        training, curve = attempt.training, attempt.curve()
+        assert training is not None
+        n_leaves = training.mean_leaves(len(curve))
+        task = self._folds[attempt.number].task.with_settings(attempt.settings)
+        self.work += len(curve) * _work_of_round(task, n_leaves)
+        self._progress.count(len(curve))
+        return training, n_leaves, curve
+
+    def _begin(self, wanted: Sequence[Attempt]) -> None:
+        """Begin these trainings, in order, where threads are free; give up the others."""
+        for attempt in self._begun.values():
+            assert attempt.task is not None
+            if attempt.task.cancel():
+                attempt.task = None
+            attempt.is_given_up = attempt not in wanted
+        self._begun = {}
+        if self._side_by_side is None or self._side_by_side.size == 0:
+            return
+        for attempt in wanted:
+            if attempt.task is None and len(wanted) > 1:  # one alone has all threads
+                attempt.task = self._side_by_side.submit(self._run, attempt)
+            if attempt.task is not None:
+                self._begun[_key({**attempt.settings, "": attempt.number})] = attempt
+
+    def _run(self, team: ThreadTeam, attempt: Attempt) -> None:
+        fold = self._folds[attempt.number]
+        task = fold.task.with_settings(attempt.settings)._replace(listeners=(attempt,))
         n_rounds, _ = rounds_and_trees(task.parameters, task.is_forest)
         task = task._replace(rounds=range(n_rounds))
         try:
             base_score = start_of(task)
             schedule = schedule_of(task, base_score)
-            training = make_training(self._team, fold.bins, task, base_score, schedule)
+            training = make_training(team, fold.bins, task, base_score, schedule)
             training.run()
-            n_leaves = training.mean_leaves()
-            self.work += training.n_rounds * _work_of_round(task, n_leaves)
         except Exception as error:
             error.add_note(f"in a trial of preset='auto', on {len(task.rows.y)} of the rows")
             raise
         if training.stop_reason == "interrupted":
             raise KeyboardInterrupt
-        return training, n_leaves
+        attempt.training = training
+
+
+def _key(settings: Mapping[str, Any]) -> str:
+    return repr(sorted(settings.items()))
+
+
+def _can_be_side_by_side(task: FitTask) -> bool:
+    """Whether trials may be trained at the same time: all is here, and nothing is the user's.
+
+    With `max_time` they are not: what there is time for would be done for nothing at times.
+    """
+    parameters = task.parameters
+    metrics = parameters.eval_metric
+    names = metrics if isinstance(metrics, list | tuple) else [metrics]
+    are_ours = all(each is None or isinstance(each, str) for each in (parameters.objective, *names))
+    is_here = not isinstance(task.rows.X, RemoteFeatures)
+    return are_ours and is_here and parameters.max_time is None
 
 
 def _last_metric(training: TrainingState, log: EvalsLog) -> tuple[str, float, np.ndarray]:
@@ -562,21 +677,22 @@ class Comparison:
         """Go through the stages, each of which keeps its best value."""
         self._all_trials.append(trials)
         first = {stage.parameter: stage.values[0] for stage in stages}
-        outcome = trials.judge(first)
+        outcome = trials.judge(first, _others(stages, first))
         if outcome is None or not np.isfinite(outcome.loss):
             return
         self.outcome = outcome
         self._tell(trials, outcome)
         for name, value in first.items():
             self.chosen[name] = Choice(value, "there was no time to compare it with others")
-        for stage in stages:
+        for number, stage in enumerate(stages):
             name, before = stage.parameter, values_of(self.chosen)
-            is_shallow = before.get("max_depth", stage.depth) < stage.depth
-            deeper = {"max_depth": stage.depth} if is_shallow else {}
             outcomes: dict[Any, Outcome] = {}
-            for value in stage.values:
-                also = deeper if value != stage.values[0] else {}
-                outcome = trials.judge(before | {name: value} | also)
+            for place, value in enumerate(stage.values):
+                settings = _settings(stage, value, before)
+                of_stage = [_settings(stage, other, before) for other in stage.values[place + 1 :]]
+                best = min(outcomes, key=lambda value: outcomes[value].loss, default=value)
+                present = _settings(stage, best, before)
+                outcome = trials.judge(settings, of_stage + _others(stages[number + 1 :], present))
                 if outcome is not None:
                     outcomes[value] = outcome
                     self._progress.n_trainings -= trials.n_folds - outcome.n_folds
@@ -585,10 +701,9 @@ class Comparison:
                 return
             best = min(outcomes, key=lambda value: outcomes[value].loss)
             self.chosen[name] = Choice(best, _comparison(stage, outcomes, best))
-            if is_shallow and best != stage.values[0]:
-                self.chosen["max_depth"] = Choice(
-                    stage.depth, f"as deep at least if {name}={best!r}"
-                )
+            depth = _settings(stage, best, before).get("max_depth")
+            if name != "max_depth" and depth != before.get("max_depth"):
+                self.chosen["max_depth"] = Choice(depth, f"as deep at least if {name}={best!r}")
             self.outcome = outcomes[best]
             self.show({name: self.chosen[name]})
 
@@ -652,6 +767,18 @@ class Comparison:
                 seconds=more * found.seconds, seconds_to_judge=more * found.seconds_to_judge
             )
         self.outcome = found
+
+
+def _settings(stage: Stage, value: Any, before: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings for a value of a stage, after the choices of the stages before."""
+    is_shallow = before.get("max_depth", stage.depth) < stage.depth
+    deeper = {"max_depth": stage.depth} if is_shallow and value != stage.values[0] else {}
+    return {**before, stage.parameter: value, **deeper}
+
+
+def _others(stages: Sequence[Stage], present: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the settings that stages compare with the present ones, if none of them is better."""
+    return [_settings(stage, value, present) for stage in stages for value in stage.values[1:]]
 
 
 def _comparison(stage: Stage, outcomes: Mapping[Any, Outcome], best: Any) -> str:
