@@ -17,7 +17,7 @@ from hatchling.builders.wheel import WheelBuilder
 from hatchling.metadata.plugin.interface import MetadataHookInterface
 
 SWITCH = "SKLBOOST_MACHINE_CODE"
-_EXPORT = "sklboost.warmup.export"
+_EXPORT = "export_machine_code"
 _PLACE = "sklboost/machine_code"
 _LINES_OF_AN_ERROR = 20
 

@@ -79,8 +79,8 @@ def test_a_source_archive_has_what_building_from_it_needs(tmp_path, monkeypatch)
     name = hatchling.build.build_sdist(str(tmp_path))
     with tarfile.open(tmp_path / name) as archive:
         files = {file.partition("/")[2] for file in archive.getnames()}
-    needed = {"README.md", "LICENSE", "pyproject.toml", "hatch_build.py", "sklboost/__init__.py"}
-    assert needed <= files
+    needed = {"README.md", "LICENSE", "pyproject.toml", "sklboost/__init__.py"}
+    assert needed | {"hatch_build.py", "export_machine_code.py"} <= files
 
 
 # --- requirements and machine code ---------------------------------------------------------------
@@ -90,11 +90,10 @@ def test_a_source_archive_has_what_building_from_it_needs(tmp_path, monkeypatch)
 def small_package(tmp_path, monkeypatch):
     """A package of this name that is built as ours is, and "compiles" in a moment."""
     root = tmp_path / "source"
-    (root / "sklboost" / "warmup").mkdir(parents=True)
+    (root / "sklboost").mkdir(parents=True)
     for file in ("pyproject.toml", "hatch_build.py", "README.md", "LICENSE", "sklboost/version.py"):
         shutil.copy(ROOT / file, root / file)
-    for package in ("sklboost", "sklboost/warmup"):
-        (root / package / "__init__.py").touch()
+    (root / "sklboost" / "__init__.py").touch()
     _export(root, "pathlib.Path(sys.argv[1], 'index.json').write_text('{}')")
     monkeypatch.chdir(root)
     monkeypatch.delenv("SKLBOOST_MACHINE_CODE", raising=False)
@@ -103,7 +102,7 @@ def small_package(tmp_path, monkeypatch):
 
 def _export(root, *lines):
     text = "\n".join(["import json, os, pathlib, sys", *lines, ""])
-    (root / "sklboost" / "warmup" / "export.py").write_text(text, encoding="utf-8")
+    (root / "export_machine_code.py").write_text(text, encoding="utf-8")
 
 
 def _build(kind, machine_code, monkeypatch):

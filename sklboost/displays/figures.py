@@ -10,14 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, ParamSpec, Self, TypeVar
 
-from sklboost.docstrings import (
-    ATTRIBUTES,
-    PARAMETERS,
-    completed,
-    divided,
-    entries_of,
-    entry,
-)
+from sklboost.docstrings import ATTRIBUTES, completed, divided, entries_of, entry
 from sklboost.estimators.parameters.rules import integer
 
 # Of a palette that can be told apart with any colour vision (Wong 2011, Nature Methods 8:441).
@@ -27,6 +20,7 @@ DARK = "#303030"
 
 Arguments = ParamSpec("Arguments")
 Function = TypeVar("Function", bound=Callable[..., Any])
+_RETURNED = r"(Returns\n-------\n)\w+"
 _RAISES, _EXAMPLES = "Raises\n------\n", "Examples\n--------\n"
 
 
@@ -100,19 +94,14 @@ class Display(ABC):
 def draws_like(method: Callable[..., Any]) -> Callable[[Function], Function]:
     """Decorate a function that draws what a method draws and returns the axes.
 
-    Its docstring gets the parameters and errors of the method's, before parameters of its own.
+    Its docstring gets the method's parameters and errors.
     """
 
     def decorate(function: Function) -> Function:
         if function.__doc__ is not None:  # as it is with python -OO
-            summary, _, own = inspect.cleandoc(function.__doc__).partition(PARAMETERS)
-            shared = inspect.cleandoc(method.__doc__ or "").partition(PARAMETERS)[2]
-            parameters, _, errors = shared.partition("\n\nReturns\n-------\n")
-            named, stars, others = parameters.partition("\n**")
-            entries = "\n".join(filter(None, [named, own.rstrip(), stars[1:] + others]))
-            returned = "Returns\n-------\nmatplotlib.axes.Axes"
-            parts = [summary.rstrip(), PARAMETERS + entries, returned, errors.partition("\n\n")[2]]
-            function.__doc__ = "\n\n".join(parts).rstrip() + "\n"
+            names = inspect.signature(function).parameters
+            of_method = re.sub(_RETURNED, r"\1matplotlib.axes.Axes", method.__doc__ or "")
+            function.__doc__ = completed(function.__doc__, names, {}, of_method)
         return function
 
     return decorate

@@ -5,6 +5,7 @@ array. Nothing is computed before values, or a reduction of them, are asked for.
 """
 
 import math
+import pickle
 from collections.abc import Callable, Sequence
 from operator import getitem
 from typing import Any, NamedTuple
@@ -130,7 +131,7 @@ class ClusterColumn(NDArrayOperatorsMixin, RemoteColumn):
     def look_up(self, tables: Sequence[np.ndarray]) -> "ClusterColumn":
         whole, left = self.partitions(), iter(tables)
         own = (next(left) if n > 0 else tables[0][:0] for n in np.diff(self.starts))
-        of_parts = whole.like([whole.common("table", table) for table in own])
+        of_parts = whole.like([whole.common("table", pickle.dumps(table)) for table in own])
         return stored_column(whole.like(of_parts.settled(np.take, whole.futures)), tables[0][:0])
 
     def astype(self, dtype: Any) -> "ClusterColumn":

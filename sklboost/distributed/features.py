@@ -4,6 +4,7 @@
 come to the client.
 """
 
+import pickle
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -127,7 +128,8 @@ class ClusterFeatures(RemoteFeatures):
         return Table([*columns], n_categories) if n_categories.any() else values
 
     def join(self, values: np.ndarray) -> "ClusterFeatures":
-        its, last = self.partitions, self.partitions.common("partition", Encoded(values))
+        its, pickled = self.partitions, pickle.dumps(Encoded(values))
+        last = its.common("partition", pickled)
         partitions = its.like([*its.futures, last], [*np.diff(its.starts), len(values)])
         bounds = np.append(self.bounds, self.bounds[-1] + len(values))
         return ClusterFeatures(partitions, self.encoder, [*self.local_rows, slice(None)], bounds)

@@ -173,7 +173,7 @@ class Partitions:
         """
         text = pickle.dumps((function, shared))
         is_small = len(text) * len(self.futures) <= _FEW_BYTES
-        common = text if is_small else self.common(function.__name__, (function, shared))
+        common = text if is_small else self.common(function.__name__, text)
         every = [common] * len(self.futures)
 
         def settle() -> "list[Future[Any]]":
@@ -195,13 +195,12 @@ class Partitions:
             f"read {self.name} from files, or keep the workers alive"
         )
 
-    def common(self, name: str, thing: Any) -> "Future[Any]":
-        """Let a worker have what many tasks read; it is made again if the worker is lost.
+    def common(self, name: str, text: bytes) -> "Future[Any]":
+        """Let a worker unpickle what many tasks read; it does so again if the worker is lost.
 
         Not as keyword arguments of ``client.map``: of those that are large the names become keys of
         the cluster, which a second call would find with the values of the first.
         """
-        text = pickle.dumps(thing)
         key = f"{name}-common-{hashlib.sha256(text).hexdigest()}"
         with dask.config.set({"distributed.admin.large-graph-warning-threshold": _MOST_BYTES}):
             return self.client.submit(pickle.loads, text, key=key)

@@ -20,8 +20,8 @@ if BACKEND is not Backend.COMPILER:
 
 import numba
 
-from sklboost.engine.compiler import exporting
-from sklboost.engine.compiler.exporting import LEVELS, PackedFunction, table_module
+import export_machine_code as exporting
+from export_machine_code import LEVELS, PackedFunction, table_module
 from sklboost.engine.compiler.references import reference_to
 
 pytestmark = pytest.mark.skipif(
@@ -187,7 +187,7 @@ def results_here():
 SCRIPT = """
 import sys
 from pathlib import Path
-from sklboost.engine.compiler.exporting import export
+from export_machine_code import export
 from tests.compiler.test_exporting import results_here
 export(Path(sys.path[0], "library"), results_here)
 print("done")

@@ -66,8 +66,8 @@ from sklboost.engine.compiler.numba_internals import (
 )
 from sklboost.engine.compiler.references import by_reference, holds_reference
 
-# Exports, which note what is compiled and called, see exporting.py. While one runs, nothing is read
-# from disk or kept there.
+# Exports, which note what is compiled and called: of the build's export_machine_code.py. While one
+# runs, nothing is read from disk or kept there.
 RECORDINGS: list[Any] = []
 
 

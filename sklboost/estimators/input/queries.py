@@ -178,6 +178,8 @@ def _query_labels(qid: Any, group: Any, relevances: Any, names: QueryNames) -> A
                 f"and their sum the number of rows, {n_rows}; for one label a row, use {names.qid}"
             )
         sizes = sizes.astype(np.intp)
+        if not isinstance(relevances, RemoteColumn):  # no search for each row
+            return np.arange(len(sizes)).repeat(sizes)
         return apply(np.digitize, row_numbers(relevances), bins=sizes.cumsum())
     return one_each(qid, names.qid, "query", n_rows)
 

@@ -1,12 +1,14 @@
-"""The machine code of a wheel: shared libraries of kernels, one for each level of processors.
+"""``python -m export_machine_code FOLDER``: the machine code of a wheel, made when it is built.
 
-What is used while kernels are recorded is what the libraries have: the kernels that Python calls,
-for arguments of the kinds that it calls them with; those whose addresses were asked for; and all
-that these call. numba makes LLVM's code of each once, on whatever processor; for each level that is
-then optimised and made machine code, as it is for this processor where kernels are compiled when
-they are first called.
+A shared library of kernels for each level of processors, and ``index.json``. What
+:func:`sklboost.warmup` uses is what the libraries have: the kernels that Python calls, for
+arguments of the kinds that it calls them with; those whose addresses were asked for; and all that
+these call. numba makes LLVM's code of each once, on whatever processor; for each level that is then
+optimised and made machine code, as it is for this processor where kernels are compiled when they
+are first called. With ``PYTHONHASHSEED=0`` the files are the same bytes each time.
 """
 
+import argparse
 import contextlib
 import json
 import os
@@ -27,6 +29,7 @@ from llvmlite import ir
 from numba import types
 
 from sklboost.engine.backend import (
+    BACKEND,
     FUNCTIONS,
     GENERIC,
     INDEX,
@@ -34,6 +37,7 @@ from sklboost.engine.backend import (
     REGISTERS_KEPT,
     RESULTS,
     X86_64_LEVELS,
+    Backend,
     sources_digest,
 )
 from sklboost.engine.compiler.caching import Types
@@ -43,6 +47,7 @@ from sklboost.engine.compiler.numba_internals import AOTCPUCodegen, cgutils, cpu
 from sklboost.engine.compiler.references import Reference, at, load, size_of
 from sklboost.engine.packing import pack
 from sklboost.version import __version__
+from sklboost.warmup import warmup
 
 IS_X86_64 = platform.machine().lower() in ("x86_64", "amd64")
 # Levels, and LLVM's names of their processors.
@@ -416,3 +421,24 @@ def link(objects: Sequence[bytes], library: Path) -> None:
         if run.returncode:
             raise RuntimeError(f"{shlex.join(command)} failed:\n{run.stdout}{run.stderr}")
         library.write_bytes(Path(folder, library.name).read_bytes())
+
+
+def main() -> None:
+    """Run the command line."""
+    parser = argparse.ArgumentParser(
+        prog="python -m export_machine_code",
+        description="Compile all of sklboost for every level of processors, for a wheel. Takes "
+        "two or three minutes.",
+    )
+    parser.add_argument("folder", type=Path, help="where the shared libraries are written")
+    folder = parser.parse_args().folder
+    if BACKEND is not Backend.COMPILER:
+        sys.exit(f"kernels must be compiled here, and are {BACKEND.value}")
+    folder.mkdir(parents=True, exist_ok=True)
+    export(folder, lambda: warmup(verbose=True))
+    for path in sorted(folder.iterdir()):
+        print(f"{path}: {path.stat().st_size:,} bytes")
+
+
+if __name__ == "__main__":
+    main()
