@@ -163,7 +163,7 @@ def test_features_stay_in_other_fits(monkeypatch, how):
         model.set_params(refit=True)
     courses = []
     for is_there in (False, True):
-        rows = in_chunks(train, 5000) | in_chunks(judges, 2300) if is_there else train | judges
+        rows = in_chunks(train, 5000) | in_chunks(judges, 4600) if is_there else train | judges
         course = clone(model)
         if how == "lines":  # after rounds of lines constant ones, too
             course.set_params(linear_tree=True, n_estimators=3).fit(**rows)
@@ -218,7 +218,7 @@ def test_errors_are_those_of_one_machine():
     model = clone(REGRESSOR).set_params(eval_metric="rmsle", base_score=0.0)
     for message, fault in faults.items():
         judges, texts = JUDGES | fault, []
-        for given in (TRAIN | judges, in_chunks(TRAIN, 5000) | in_chunks(judges, 2300)):
+        for given in (TRAIN | judges, in_chunks(TRAIN, 5000) | in_chunks(judges, 4600)):
             with pytest.raises(ValueError, match=message) as caught:
                 clone(model).fit(**given)
             texts.append(re.search(message, str(caught.value))[0])

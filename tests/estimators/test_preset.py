@@ -868,9 +868,9 @@ def test_many_rows_are_compared_on_a_sample_and_rounds_are_counted_on_all(monkey
 
 
 def test_rounds_are_scaled_where_no_work_is_left_for_counting_them(monkeypatch):
-    monkeypatch.setattr(trials, "_MOST_COMPARED", 1_000)
+    monkeypatch.setattr(trials, "_MOST_COMPARED", 500)
     monkeypatch.setattr(trials, "_LEAST_OF_FIT", 0.0)
-    X = np.random.default_rng(0).normal(size=(3_000, 2))
+    X = np.random.default_rng(0).normal(size=(1_500, 2))
     y = X[:, 0] * X[:, 1]
 
     def chosen(n_rows, n_rounds_of_work, **settings):
@@ -878,13 +878,13 @@ def test_rounds_are_scaled_where_no_work_is_left_for_counting_them(monkeypatch):
         model = XGBRegressorLite(preset="auto", **ONE_STAGE, **settings).fit(X[:n_rows], y[:n_rows])
         return model.chosen_params_
 
-    few, many, all_rows = chosen(2_000, 0), chosen(2_000, 10_000), chosen(3_000, 0)
+    few, many, all_rows = chosen(1_000, 0), chosen(1_000, 10_000), chosen(1_500, 0)
     assert few["learning_rate"] == 0.1
     assert "rounds of learning rate 0.1 on 40% of the rows" in few.reasons["n_estimators"]
     # work is left, or the sample says too little
     assert "on 80% of the rows" in many.reasons["n_estimators"]
     assert "on 80% of the rows" in all_rows.reasons["n_estimators"]
-    in_time = chosen(2_000, 0, max_time=1e6)
-    assert in_time == chosen(2_000, 1e9)
-    given = chosen(2_000, 0, n_estimators=50)
+    in_time = chosen(1_000, 0, max_time=1e6)
+    assert in_time == chosen(1_000, 1e9)
+    given = chosen(1_000, 0, n_estimators=50)
     assert "on 80% of the rows" in given.reasons["learning_rate"]
