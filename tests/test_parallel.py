@@ -566,36 +566,73 @@ def test_a_smaller_team_where_the_system_refuses_threads(monkeypatch):
 
 
 def test_tasks_side_by_side_begin_in_order_with_teams_of_their_own():
-    begun, both, end = [], threading.Barrier(3, timeout=30), threading.Event()
+    begun, both, ends = [], threading.Barrier(3, timeout=30), [threading.Event(), threading.Event()]
 
     def task(team, number):
         begun.append((number, team.size, np.geterr()["over"]))
         if number < 2:
             both.wait()
-            end.wait(30)
+            ends[number].wait(30)
         elif number == 3:
             raise MemoryError(f"of {number}")
 
-    beside = SideBySide(2, n_threads=2)
-    with np.errstate(over="raise"):
-        tasks = [beside.submit(task, number) for number in range(5)]
-    both.wait()  # the first two run at the same time
-    assert sorted(begun) == [(0, 2, "raise"), (1, 2, "raise")]
-    assert [each.cancel() for each in tasks] == [False, False, True, True, True]
-    tasks[3:] = [beside.submit(task, number) for number in (3, 4)]
-    end.set()
-    with pytest.raises(MemoryError, match="of 3"):
-        tasks[3].result()
-    beside.close()
-    assert [number for number, *_ in begun][2:] == [3, 4]
+    with SideBySide(2, n_threads=2) as beside:
+        with np.errstate(over="raise"):
+            tasks = [beside.submit(task, number) for number in range(5)]
+        both.wait()  # the first two run at the same time
+        assert sorted(begun) == [(0, 2, "raise"), (1, 2, "raise")]
+        assert [each.cancel() for each in tasks] == [False, False, True, True, True]
+        assert not beside.wait(tasks[0], 0.0)
+        tasks[3:] = [beside.submit(task, number) for number in (3, 4)]
+        ends[0].set()
+        with pytest.raises(MemoryError, match="of 3"):
+            tasks[3].result()
+        assert beside.wait(tasks[4], 30)  # in the thread that is free
+        assert [number for number, *_ in begun][2:] == [3, 4]
+        ends[1].set()
     assert all(each.done() for each in tasks)
 
 
-def test_no_tasks_side_by_side_where_the_system_refuses_threads(monkeypatch):
-    def refuse(thread):
-        raise RuntimeError("can't start new thread")
+@pytest.mark.parametrize("raised", [RuntimeError("can't start new thread"), KeyboardInterrupt()])
+def test_threads_side_by_side_where_not_all_start(raised, monkeypatch):
+    start, started, before = threading.Thread.start, [], set(threading.enumerate())
 
-    monkeypatch.setattr(threading.Thread, "start", refuse)
-    beside = SideBySide(2, n_threads=1)
-    assert beside.size == 0
-    beside.close()
+    def start_one(thread):
+        start(thread)
+        started.append(thread)
+        if len(started) == 2:
+            raise raised
+
+    def refuse_the_second(thread):
+        if started:
+            raise raised
+        start_one(thread)
+
+    is_limit = isinstance(raised, RuntimeError)
+    monkeypatch.setattr(threading.Thread, "start", refuse_the_second if is_limit else start_one)
+    beside = SideBySide(3, n_threads=1)
+    if is_limit:
+        with beside:
+            assert beside.size == 1
+            beside.submit(lambda team: None).result()
+    else:
+        with pytest.raises(KeyboardInterrupt):
+            beside.__enter__()
+    assert set(threading.enumerate()) <= before
+
+
+def test_a_second_ctrl_c_waits_for_tasks_side_by_side_all_the_same(monkeypatch):
+    end, join, joined = threading.Event(), threading.Thread.join, []
+
+    def interrupted(thread):
+        joined.append(thread)
+        if len(joined) == 1:
+            raise KeyboardInterrupt
+        end.set()
+        join(thread)
+
+    monkeypatch.setattr(threading.Thread, "join", interrupted)
+    with pytest.raises(KeyboardInterrupt), SideBySide(2, n_threads=1) as beside:
+        task = beside.submit(lambda team: end.wait(30))
+    assert task.done()
+    assert not any(thread.is_alive() for thread in joined)

@@ -6,7 +6,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from contextlib import suppress
 from contextvars import copy_context
 from functools import partial
@@ -90,7 +90,7 @@ def n_threads_for(n_jobs: int | None, work: int, unit: int, n_times: int = 1) ->
 
 
 def most_threads(n_jobs: int | None) -> int:
-    """Return the most threads that the user allows."""
+    """Return the most threads that the user allows, or else the process."""
     if n_jobs is None:
         return default_n_threads()
     return n_jobs if n_jobs > 0 else max(1, joblib.cpu_count() + 1 + n_jobs)
@@ -573,42 +573,63 @@ class ThreadTeam:
         return queues
 
 
-Task: TypeAlias = "Future[None]"
+Submitted: TypeAlias = "Future[None]"  # a task
 
 
 class SideBySide:
     """Up to `n_tasks` threads that do tasks beside the caller's, each with a ThreadTeam of its own.
 
-    Where the system refuses more threads there are fewer, or none: then nothing can be submitted.
+    A context manager: the threads end with it, after the tasks that they have begun. Where the
+    system refuses more threads there are fewer, or none: then nothing must be submitted.
     """
 
     def __init__(self, n_tasks: int, n_threads: int):
-        self._n_threads = n_threads  # of a team
-        self._queue: SimpleQueue[tuple[Task, Callable[[], None]] | None] = SimpleQueue()
+        self.size = 0  # number of threads
+        self._n_tasks, self._n_threads = n_tasks, n_threads
+        self._queue: SimpleQueue[tuple[Submitted, Callable[[], None]] | None] = SimpleQueue()
         self._threads: list[threading.Thread] = []
-        with suppress(RuntimeError):  # the system's limit on threads
-            for _ in range(n_tasks):
-                thread = threading.Thread(target=self._work, daemon=True)
-                thread.start()
-                self._threads.append(thread)
-        self.size = len(self._threads)
 
-    def submit(self, function: Callable[..., None], *arguments: Any) -> Task:
+    def __enter__(self) -> "SideBySide":
+        try:
+            while self.size < self._n_tasks:
+                # listed before it starts, as in a team
+                self._threads.append(threading.Thread(target=self._work, daemon=True))
+                self._threads[-1].start()
+                self.size += 1
+        except RuntimeError:  # the system's limit on threads
+            self._threads.pop()
+        except BaseException:
+            self._end()
+            raise
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        try:
+            self._end()
+        except BaseException:  # Ctrl-C while waiting for the threads to end
+            self._end()
+            raise
+
+    def submit(self, function: Callable[..., None], *arguments: Any) -> Submitted:
         """Let ``function(team, *arguments)`` be called, under the caller's ``np.errstate``.
 
-        Tasks begin in the order in which they are submitted; until then they can be cancelled.
+        Tasks are begun in the order in which they are submitted; until then they can be cancelled.
         """
-        future: Task = Future()
+        future: Submitted = Future()
         call = partial(self._call, function, *arguments)
         self._queue.put((future, partial(copy_context().run, call)))
         return future
 
-    def close(self) -> None:
-        """Wait for all that was submitted."""
+    def wait(self, future: Submitted, seconds: float) -> bool:
+        """Wait so long for a task; whether it has ended."""
+        return len(wait([future], seconds).done) > 0
+
+    def _end(self) -> None:
         for _ in self._threads:
             self._queue.put(None)
         for thread in self._threads:
-            thread.join()
+            if thread.is_alive():
+                thread.join()
 
     def _work(self) -> None:
         while (task := self._queue.get()) is not None:

@@ -316,7 +316,7 @@ def test_a_race_ends_when_the_gains_cannot_reach_the_best(exponent, offset, n_ro
     def attempt(best):
         attempt = trials.Attempt(0, {}, look=lambda training: None)
         attempt.training = training
-        attempt.take_turn(best)
+        attempt.race(best)
         return attempt
 
     race = attempt(best)
@@ -330,10 +330,10 @@ def test_a_race_ends_when_the_gains_cannot_reach_the_best(exponent, offset, n_ro
         done = []
         for r in range(1000):
             if r == when:
-                race.take_turn(best)
+                race.race(best)
             done.append(race.after_iteration(training, r, log))
         assert (True in done) == (n_rounds < 1000 > when)
-        race.take_turn(best)
+        race.race(best)
         assert_array_equal(race.curve(), losses[:n_rounds])
     # one that has done all its rounds is compared as any other, on all folds
     race, training.n_estimators = attempt(np.array([0.06])), 60
@@ -354,56 +354,100 @@ def small_and_large():
 
 def test_trials_side_by_side_choose_the_same(monkeypatch):
     """Also if the guesses at the best one are wrong, so that trials are for nothing."""
-    beside, given_up, run = [], [], Trials._run
+    run, judge = Trials._run, Trials.judge
+    beside, given_up, judged, work, early = [], [], [], [], []
 
     def noted(self, team, attempt):
+        early.append(attempt.number == 0 and not (judged[-1].items() <= attempt.settings.items()))
         run(self, team, attempt)
         beside.append(threading.current_thread() is not threading.main_thread())
         given_up.append(attempt.is_given_up)
 
+    def noted_judge(self, settings, *expected):
+        judged.append(settings)
+        outcome = judge(self, settings, *expected)
+        work.append((self.work, outcome.n_leaves, outcome.n_rounds))
+        return outcome
+
     monkeypatch.setattr(Trials, "_run", noted)
+    monkeypatch.setattr(Trials, "judge", noted_judge)
     monkeypatch.setattr(trials, "VALUES_PER_THREAD", 1)
     for model, X, y in small_and_large():
         found = []
         for n_jobs in (1, 2, 5):
-            del beside[:]
+            del beside[:], work[:], early[:]
             model.set_params(preset="auto", n_jobs=n_jobs).fit(X, y)
             chosen = model.chosen_params_
-            found.append((dict(chosen), chosen.reasons, model.model_.nodes.tobytes()))
-            assert max(beside) == (n_jobs > 1)
+            found.append((dict(chosen), chosen.reasons, model.model_.nodes.tobytes(), [*work]))
+            assert max(beside) == max(early) == (n_jobs > 1)
         assert found[0] == found[1] == found[2]
     assert True in given_up
 
 
-def test_functions_of_the_user_are_called_by_one_thread(monkeypatch):
+@pytest.mark.parametrize(
+    "settings",
+    [{"eval_metric": "own"}, {"eval_metric": "explained_variance"}, {"max_time": 1000.0}],
+)
+def test_functions_of_others_are_called_by_one_thread(settings, monkeypatch):
     monkeypatch.setattr(trials, "VALUES_PER_THREAD", 1)
-    callers = set()
+    callers, run = set(), Trials._run
+
+    def noted(self, *arguments):
+        callers.add(threading.current_thread())
+        run(self, *arguments)
 
     def spread(y_true, y_pred):
         callers.add(threading.current_thread())
         return float(np.abs(y_true - y_pred).max())
 
+    monkeypatch.setattr(Trials, "_run", noted)
+    if settings.get("eval_metric") == "own":
+        settings = {"eval_metric": ["rmse", spread]}
     X, y = data_of(XGBRegressorLite)
-    XGBRegressorLite(**QUICK, **ONE_STAGE, n_jobs=4, eval_metric=["rmse", spread]).fit(X, y)
+    XGBRegressorLite(**QUICK, **ONE_STAGE, n_jobs=4, **settings).fit(X, y)
     assert callers == {threading.main_thread()}
 
 
-@pytest.mark.parametrize("raised", [KeyboardInterrupt, MemoryError])
-def test_what_ends_one_trial_ends_those_beside_it(raised, monkeypatch):
+def test_what_ends_one_trial_ends_those_beside_it(monkeypatch):
     X, y = data_of(XGBRegressorLite)
-    n_threads, turns = threading.active_count(), []
+    threads, turns, attempts, run = set(threading.enumerate()), [], [], Trials._run
 
-    def take_turn(self, best):
+    def noted(self, team, attempt):
+        attempts.append(attempt)
+        run(self, team, attempt)
+
+    def race(self, best):
         turns.append(self)
         if len(turns) == 3:
-            raise raised
+            raise KeyboardInterrupt
 
-    monkeypatch.setattr(trials.Attempt, "take_turn", take_turn)
+    monkeypatch.setattr(Trials, "_run", noted)
+    monkeypatch.setattr(trials.Attempt, "race", race)
     monkeypatch.setattr(trials, "VALUES_PER_THREAD", 1)
-    with pytest.raises(raised):
+    with pytest.raises(KeyboardInterrupt):
         XGBRegressorLite(**QUICK, n_jobs=4).fit(X, y)
-    assert threading.active_count() == n_threads
+    assert set(threading.enumerate()) <= threads
     assert len(turns) == 3
+    assert all(attempt.is_given_up for attempt in attempts if attempt not in turns[:2])
+
+
+def test_what_failed_beside_others_is_trained_alone(monkeypatch):
+    run, n_failed = Trials._run, []
+
+    def run_alone(self, team, attempt):
+        if threading.current_thread() is not threading.main_thread():
+            n_failed.append(attempt)
+            raise MemoryError
+        run(self, team, attempt)
+
+    monkeypatch.setattr(trials, "VALUES_PER_THREAD", 1)
+    X, y = data_of(XGBRegressorLite)
+    expected = XGBRegressorLite(**QUICK, **ONE_STAGE, n_jobs=1).fit(X, y)
+    monkeypatch.setattr(Trials, "_run", run_alone)
+    model = XGBRegressorLite(**QUICK, **ONE_STAGE, n_jobs=3).fit(X, y)
+    assert len(n_failed) > 0
+    assert model.chosen_params_.reasons == expected.chosen_params_.reasons
+    assert_array_equal(model.predict(X), expected.predict(X))
 
 
 @pytest.mark.parametrize(("n_classes", "are_compared"), [(3, True), (2, False)])

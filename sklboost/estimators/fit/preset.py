@@ -20,7 +20,7 @@ from sklboost.data.binned_matrix import BinnedMatrix
 from sklboost.data.binning import VALUES_PER_THREAD
 from sklboost.data.features import RemoteFeatures, row_arrays_of
 from sklboost.data.sparse_table import SparseTable
-from sklboost.engine.parallel import SideBySide, Task, ThreadTeam, most_threads, n_threads_for
+from sklboost.engine.parallel import SideBySide, Submitted, ThreadTeam, most_threads, n_threads_for
 from sklboost.estimators.fit.fitting import (
     Bins,
     ChosenParams,
@@ -41,6 +41,7 @@ from sklboost.estimators.parameters.kinds import RankerParameters
 from sklboost.estimators.parameters.rules import is_integer, names_of
 from sklboost.estimators.progress import SearchProgress, is_watched, log_line
 from sklboost.objectives.loss import lacking
+from sklboost.objectives.registry import is_metric_name
 from sklboost.objectives.start_values import NO_WEIGHT, weighted_mean
 
 
@@ -207,8 +208,9 @@ def _can_be_symmetric(task: FitTask) -> bool:
 
 # --- trials
 
-# Trials that are trained at the same time: of more, most would be in vain.
-_MOST_AT_ONCE = 4
+# Trials that are trained at the same time: of more, most would be in vain. Seconds between two
+# looks at how far they are.
+_MOST_AT_ONCE, _BETWEEN_LOOKS = 4, 0.1
 # Learning rate 0.1 finds the same depth as smaller ones, in a fraction of the time.
 _TRIAL_RATE, _LARGEST_RATE, _SMALLEST_RATE = 0.1, 0.3, 0.005
 _MOST_ROUNDS = 1000
@@ -275,24 +277,27 @@ class Attempt(TrainingCallback):
 
     def __init__(self, number: int, settings: Mapping[str, Any], look: Callable[..., None]):
         self.number, self.settings = number, settings  # of the fold; of the training
+        self.key = _key({**settings, "": number})
         self.training: Training | None = None  # once it has ended
+        self.present: TrainingState | None = None  # once it has begun
         self.is_given_up = False
-        self.task: Task | None = None  # that trains it beside others
+        self.future: Submitted | None = None  # if it is trained beside others
+        self.is_beside = False  # the same, known to its thread
         self.n_lost = 0  # rounds after which it is known that it will not be the best; 0: it may
         self._n_asked = _BEFORE_RACE - _ROUNDS_OF_RACE  # rounds after which that was last asked
-        self._look, self._has_turn = look, False  # what is called during its turn
+        self._look = look  # called after rounds in the caller's thread
         self._best: np.ndarray | None = None  # the loss of the best one after each round, to reach
 
-    def take_turn(self, best: np.ndarray | None) -> None:
-        """Let the user see it, and end it if it cannot reach the best one, if there is one."""
-        self._best, self._has_turn = best, True
+    def race(self, best: np.ndarray | None) -> None:
+        """From now on, end it if it cannot reach the best one, if there is one."""
+        self._best = best
 
     def after_iteration(  # noqa: D102, as in TrainingCallback
         self, training: TrainingState, epoch: int, evals_log: EvalsLog
     ) -> bool:
-        if self._has_turn:
+        self.present, n_rounds = training, epoch + 1
+        if not self.is_beside:
             self._look(training)
-        n_rounds = epoch + 1
         if self._best is not None and n_rounds % _ROUNDS_OF_RACE == 0:
             self._ask(_last_metric(training, evals_log)[-1][:n_rounds], training.n_estimators)
         return self.is_given_up or self.n_lost > 0
@@ -362,21 +367,31 @@ class Trials:
         self._folds = [
             Fold(part, bin_rows(team, part.rows, task.parameters)) for part in _parts(task)
         ]
-        self._begun: dict[str, Attempt] = {}
-        self._side_by_side: SideBySide | None = None
+        self._begun: dict[str, Attempt] = {}  # by their keys
+        n_threads, n_at_once = most_threads(task.parameters.n_jobs), 0
         # where one thread is best, more are no better side by side: little is done without Python
         if team.size > 1 and _can_be_side_by_side(task):
-            n_threads = most_threads(task.parameters.n_jobs)
             n_at_once = min(n_threads, _MOST_AT_ONCE)
-            self._side_by_side = SideBySide(n_at_once, min(team.size, n_threads // n_at_once))
+        self._side_by_side = SideBySide(n_at_once, min(team.size, n_threads // max(n_at_once, 1)))
 
     def __enter__(self) -> "Trials":
+        self._side_by_side.__enter__()
         return self
 
     def __exit__(self, *exception: object) -> None:
-        self._begin([])
-        if self._side_by_side is not None:
-            self._side_by_side.close()
+        try:
+            self._give_up_all()
+        except BaseException:  # a second Ctrl-C
+            self._give_up_all()
+            raise
+        finally:
+            self._side_by_side.__exit__(*exception)
+
+    def _give_up_all(self) -> None:
+        for attempt in self._begun.values():
+            attempt.is_given_up = True
+            if attempt.future is not None:
+                attempt.future.cancel()
 
     @property
     def n_folds(self) -> int:
@@ -474,22 +489,28 @@ class Trials:
 
     def _attempt(self, number: int, settings: Mapping[str, Any]) -> Attempt:
         """Return a training on this fold, which may have been begun before."""
-        known = self._begun.get(_key({**settings, "": number}))
-        return known or Attempt(number, settings, self._progress.look)
+        new = Attempt(number, settings, self._progress.look)
+        return self._begun.get(new.key, new)
 
     def _train(
         self, attempt: Attempt, later: Sequence[Attempt], best: np.ndarray | None = None
     ) -> tuple[Training, float, np.ndarray]:
-        """Train a model; return the training, the mean leaves of a tree, and the losses by round.
+        """Return a training that has ended, the mean leaves of a tree, and the losses by round.
 
         Others are begun where threads are free.
         """
         self._begin([attempt, *later])
-        attempt.take_turn(best)
-        if attempt.task is None:
+        attempt.race(best)
+        if attempt.future is not None:
+            while not self._side_by_side.wait(attempt.future, _BETWEEN_LOOKS):
+                if attempt.present is not None:
+                    self._progress.look(attempt.present)
+            if attempt.future.exception() is not None:
+                # if it was for want of memory, say, it may not fail alone
+                attempt = Attempt(attempt.number, attempt.settings, self._progress.look)
+                attempt.race(best)
+        if attempt.future is None:
             self._run(self._team, attempt)
-        else:
-            attempt.task.result()
         training, curve = attempt.training, attempt.curve()
         assert training is not None
         n_leaves = training.mean_leaves(len(curve))
@@ -501,18 +522,16 @@ class Trials:
     def _begin(self, wanted: Sequence[Attempt]) -> None:
         """Begin these trainings, in order, where threads are free; give up the others."""
         for attempt in self._begun.values():
-            assert attempt.task is not None
-            if attempt.task.cancel():
-                attempt.task = None
+            if attempt.future is not None and attempt.future.cancel():
+                attempt.future, attempt.is_beside = None, False
             attempt.is_given_up = attempt not in wanted
-        self._begun = {}
-        if self._side_by_side is None or self._side_by_side.size == 0:
-            return
-        for attempt in wanted:
-            if attempt.task is None and len(wanted) > 1:  # one alone has all threads
-                attempt.task = self._side_by_side.submit(self._run, attempt)
-            if attempt.task is not None:
-                self._begun[_key({**attempt.settings, "": attempt.number})] = attempt
+        # listed before they begin, so that Ctrl-C leaves none behind
+        is_alone = self._side_by_side.size == 0 or len(wanted) == 1  # then it has all threads
+        self._begun = {each.key: each for each in wanted if each.future is not None or not is_alone}
+        for attempt in self._begun.values():
+            if attempt.future is None:
+                attempt.is_beside = True
+                attempt.future = self._side_by_side.submit(self._run, attempt)
 
     def _run(self, team: ThreadTeam, attempt: Attempt) -> None:
         fold = self._folds[attempt.number]
@@ -537,16 +556,19 @@ def _key(settings: Mapping[str, Any]) -> str:
 
 
 def _can_be_side_by_side(task: FitTask) -> bool:
-    """Whether trials may be trained at the same time: all is here, and nothing is the user's.
+    """Whether trials may be trained at the same time: all that is called is ours, and is here.
 
-    With `max_time` they are not: what there is time for would be done for nothing at times.
+    Scikit-learn's scorers set filters of warnings, which are the process's. With `max_time`, what
+    there is time for would be done for nothing at times.
     """
-    parameters = task.parameters
-    metrics = parameters.eval_metric
+    parameters, metrics = task.parameters, task.parameters.eval_metric
     names = metrics if isinstance(metrics, list | tuple) else [metrics]
-    are_ours = all(each is None or isinstance(each, str) for each in (parameters.objective, *names))
+    has_own_loss = not (parameters.objective is None or isinstance(parameters.objective, str))
+    are_ours = all(
+        each is None or (isinstance(each, str) and is_metric_name(each)) for each in names
+    )
     is_here = not isinstance(task.rows.X, RemoteFeatures)
-    return are_ours and is_here and parameters.max_time is None
+    return are_ours and not has_own_loss and is_here and parameters.max_time is None
 
 
 def _last_metric(training: TrainingState, log: EvalsLog) -> tuple[str, float, np.ndarray]:

@@ -389,9 +389,9 @@ def arrange_tasks(team, search, workspace):
     if team.size == 1 and pool.in_order == 0:
         return
     n_features, n_searches = len(search.matrix.places), max(1, counts.n_searched)
-    counts.n_chunks = max(1, min(n_features, 4 * team.size // n_searches))
-    if search.params.symmetric == 1:
-        counts.n_chunks = team.size  # of a search for one split of all these nodes
+    # a symmetric tree has one search for a split of all these nodes, and each member has its share
+    n_chunks = max(1, min(n_features, 4 * team.size // n_searches))
+    counts.n_chunks = team.size if search.params.symmetric == 1 else n_chunks
     n_rows = 0
     for index in range(counts.n_builds):
         n_rows += tree.growth[pool.builds[index].node].n_rows

@@ -34,8 +34,6 @@ from sklboost.tree.options.scanning import (
 _ONE = np.uint64(1)
 # A feature takes as long as so many blocks of its bins, and then each of these takes some time.
 _BLOCKS_OF_FEATURE = np.int64(4)
-# A feature of so few is always searched: to find its limits takes longer.
-_FEW_BLOCKS = np.int64(1)
 
 
 @late()
@@ -130,18 +128,17 @@ def limit_blocks(search, workspace, rank, features, start):
     for feature in features:
         first = n_places
         n_places += n_blocks(matrix, feature)
-        limits[first:n_places] = 0.0 if n_places - first > _FEW_BLOCKS else np.inf
+        # of one block: to find its limit takes longer than to search it
+        limits[first:n_places] = np.inf if n_places - first == 1 else 0.0
     sums = special.common_gains[rank, :n_places]
     sums[:] = -np.inf
     for index in range(tree.counts[0].n_searched):
         task = search_task(search, workspace, rank, tree.searched[index], rank)
         blocks, place = task.limits.blocks, np.uint64(0)
         for feature in features:
-            few = n_blocks(matrix, feature)
-            if few <= _FEW_BLOCKS:
-                for _ in range(few):
-                    task.sums[place] = 0
-                    place += _ONE
+            if n_blocks(matrix, feature) == 1:
+                task.sums[place] = 0
+                place += _ONE
                 continue
             cells, missing = cells_of(search, workspace, task, feature)
             for block in range(limit_gains(task.limits, cells, missing)):
