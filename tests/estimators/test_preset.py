@@ -341,6 +341,47 @@ def test_a_race_ends_when_the_gains_cannot_reach_the_best(exponent, offset, n_ro
     assert race.n_lost == 0
 
 
+@pytest.mark.parametrize(
+    ("first", "exponent", "n_rounds"),
+    # of 1 / n^2, rounds 191 to 240 gain 1.03e-5, 201 to 250 0.9e-5; of 1 / n, the last ones 5e-5
+    [(1.0, 2.0, 250), (1.0, 1.0, 1000), (np.inf, 2.0, 1000), (1.0, 0.0, 1000)],
+)
+def test_a_trial_ends_when_it_hardly_gains(first, exponent, n_rounds):
+    losses = np.append(first, np.arange(2.0, 1001.0) ** -exponent)
+    log = {"validation_0": {"rmse": losses}}
+    training = SimpleNamespace(n_estimators=1000, greater_is_better=lambda name: False)
+
+    def rounds_of(fold):
+        attempt = trials.Attempt(fold, {}, look=lambda training: None)
+        ends = (r + 1 for r in range(1000) if attempt.after_iteration(training, r, log))
+        return next(ends, 1000)
+
+    assert rounds_of(0) == n_rounds
+    assert rounds_of(1) == 1000  # the first fold says how many
+
+
+def test_of_what_is_learnt_wholly_nothing_is_compared():
+    X = np.random.default_rng(0).integers(0, 2, (300, 4)).astype(np.float64)
+    y = 2.0 * X[:, 0] + X[:, 1] * X[:, 2]
+    chosen = XGBRegressorLite(preset="auto").fit(X, y).chosen_params_
+    assert [chosen[name] for name in ("max_depth", "grow_policy")] == [6, "depthwise"]
+    assert chosen.reasons["max_depth"].startswith("not compared with others, since rmse ")
+    assert chosen["learning_rate"] == 0.1
+    noisy = y + np.random.default_rng(1).normal(size=300)
+    reasons = XGBRegressorLite(**QUICK).fit(X, noisy).chosen_params_.reasons
+    assert reasons["max_depth"].endswith(" with any of (6, 4, 8)")
+
+
+def test_thresholds_are_no_question_for_flags():
+    X = np.random.default_rng(0).integers(0, 2, (300, 4)).astype(np.float64)
+    y = np.random.default_rng(1).normal(size=300)
+    settings = QUICK | ONE_STAGE
+    assert "extra_trees" not in XGBRegressorLite(**settings).fit(X, y).chosen_params_
+    # missing values or not is a second one
+    X[0, 3] = np.nan
+    assert "extra_trees" in XGBRegressorLite(**settings).fit(X, y).chosen_params_
+
+
 def small_and_large():
     """Yield settings and data: of few rows and many folds, of many rows, and of classes."""
     rng = np.random.default_rng(0)
@@ -682,6 +723,14 @@ def test_steps_grow_with_the_raw_scores_and_shrink_with_the_time():
     limits = [900.0, 399.0, 100.0, -5.0]
     assert [finer(1, in_work=in_work) for in_work in limits] == [8, 3.9, 1, 1]
     assert finer(12_001, in_work=900.0) == 4
+    # nor are there smaller steps where they can gain nothing: from 1,000 to 1
+    found["first_loss"] = 1000.1
+    assert steps(outcome=Outcome("rmse", 1.0, 1.0, **found)) == [
+        (100, "rmse is best after 100 rounds of learning rate 0.1"),
+        (0.1, "not smaller, since rmse 1 is so little"),
+    ]
+    found["first_loss"] = 999.9
+    assert steps(outcome=Outcome("rmse", 1.0, 1.0, **found))[0].value == 800
     # a trial on 80 % of the rows needs 100 rounds, all of them 125; few rows cannot tell
     for n_rows, n_rounds in [(999, 100), (1000, 125)]:
         task = read_task(
