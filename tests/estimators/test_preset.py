@@ -729,8 +729,10 @@ def test_steps_grow_with_the_raw_scores_and_shrink_with_the_time():
         (100, "rmse is best after 100 rounds of learning rate 0.1"),
         (0.1, "not smaller, since rmse 1 is so little"),
     ]
-    found["first_loss"] = 999.9
-    assert steps(outcome=Outcome("rmse", 1.0, 1.0, **found))[0].value == 800
+    assert steps(outcome=Outcome("nll", 1.0, 1.0, **found))[0].value == 800  # 0 is not the best
+    for first_loss in (999.9, np.inf, np.nan):
+        found["first_loss"] = first_loss
+        assert steps(outcome=Outcome("rmse", 1.0, 1.0, **found))[0].value == 800
     # a trial on 80 % of the rows needs 100 rounds, all of them 125; few rows cannot tell
     for n_rows, n_rounds in [(999, 100), (1000, 125)]:
         task = read_task(

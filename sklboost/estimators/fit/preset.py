@@ -266,8 +266,9 @@ _OF_LAST_DOUBLING, _OF_BEST = 0.6, 4.0
 # what all have: if rows can be told apart wholly, the log loss falls for ever. Of more than twice
 # as much, digits and wine lose some per cent of their loss.
 _LEAST_GAIN = 1e-5
-# Where the loss has become less than this share of that after the first round, no other setting and
-# no smaller step can gain what matters.
+# Where one of these, which a perfect model has at 0, has become less than this share of what it was
+# after the first round, no other setting and no smaller step can gain what matters.
+_PERFECT_AT_ZERO = ("rmse", "rmsle", "mae", "mape", "logloss", "mlogloss")
 _CONVERGED = 1e-3
 
 
@@ -372,8 +373,9 @@ class Outcome(NamedTuple):
 
     @property
     def has_converged(self) -> bool:
-        """Whether the loss is so small that no other model can be better by what matters."""
-        return 0.0 <= self.loss < _CONVERGED * self.first_loss
+        """Whether it is so near to a perfect model that none can be better by what matters."""
+        is_near = self.loss < _CONVERGED * self.first_loss < np.inf
+        return self.metric in _PERFECT_AT_ZERO and is_near
 
 
 class Trials:
