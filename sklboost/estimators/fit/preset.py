@@ -282,7 +282,6 @@ class Attempt(TrainingCallback):
         self.present: TrainingState | None = None  # once it has begun
         self.is_given_up = False
         self.future: Submitted | None = None  # if it is trained beside others
-        self.is_beside = False  # the same, known to its thread
         self.n_lost = 0  # rounds after which it is known that it will not be the best; 0: it may
         self._n_asked = _BEFORE_RACE - _ROUNDS_OF_RACE  # rounds after which that was last asked
         self._look = look  # called after rounds in the caller's thread
@@ -296,7 +295,7 @@ class Attempt(TrainingCallback):
         self, training: TrainingState, epoch: int, evals_log: EvalsLog
     ) -> bool:
         self.present, n_rounds = training, epoch + 1
-        if not self.is_beside:
+        if self.future is None:
             self._look(training)
         if self._best is not None and n_rounds % _ROUNDS_OF_RACE == 0:
             self._ask(_last_metric(training, evals_log)[-1][:n_rounds], training.n_estimators)
@@ -372,20 +371,15 @@ class Trials:
         # where one thread is best, more are no better side by side: little is done without Python
         if team.size > 1 and _can_be_side_by_side(task):
             n_at_once = min(n_threads, _MOST_AT_ONCE)
-        self._side_by_side = SideBySide(n_at_once, min(team.size, n_threads // max(n_at_once, 1)))
+        n_of_each = min(team.size, n_threads // max(n_at_once, 1))
+        self._side_by_side = SideBySide(n_at_once, n_of_each, self._give_up_all)
 
     def __enter__(self) -> "Trials":
         self._side_by_side.__enter__()
         return self
 
     def __exit__(self, *exception: object) -> None:
-        try:
-            self._give_up_all()
-        except BaseException:  # a second Ctrl-C
-            self._give_up_all()
-            raise
-        finally:
-            self._side_by_side.__exit__(*exception)
+        self._side_by_side.__exit__(*exception)
 
     def _give_up_all(self) -> None:
         for attempt in self._begun.values():
@@ -523,15 +517,15 @@ class Trials:
         """Begin these trainings, in order, where threads are free; give up the others."""
         for attempt in self._begun.values():
             if attempt.future is not None and attempt.future.cancel():
-                attempt.future, attempt.is_beside = None, False
+                attempt.future = None
             attempt.is_given_up = attempt not in wanted
         # listed before they begin, so that Ctrl-C leaves none behind
         is_alone = self._side_by_side.size == 0 or len(wanted) == 1  # then it has all threads
         self._begun = {each.key: each for each in wanted if each.future is not None or not is_alone}
         for attempt in self._begun.values():
             if attempt.future is None:
-                attempt.is_beside = True
-                attempt.future = self._side_by_side.submit(self._run, attempt)
+                attempt.future = Submitted()  # known to its thread before that begins
+                self._side_by_side.submit(attempt.future, self._run, attempt)
 
     def _run(self, team: ThreadTeam, attempt: Attempt) -> None:
         fold = self._folds[attempt.number]
