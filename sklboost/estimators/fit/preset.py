@@ -421,7 +421,8 @@ class Trials:
         """
         key = _key(settings)
         if key not in self._outcomes:
-            new = [each for each in expected if _key(each) not in self._outcomes]
+            are_beside = self._side_by_side.size > 0
+            new = [each for each in expected if are_beside and _key(each) not in self._outcomes]
             outcome = self._judge(settings, new)
             if outcome is None:
                 return None
