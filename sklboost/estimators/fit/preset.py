@@ -15,7 +15,6 @@ import numpy as np
 
 from sklboost.boosting.callbacks import EvalsLog, TrainingCallback, TrainingState
 from sklboost.boosting.category_statistics import FEWEST_CATEGORIES
-from sklboost.boosting.training import Training
 from sklboost.data.binned_matrix import BinnedMatrix
 from sklboost.data.binning import VALUES_PER_THREAD
 from sklboost.data.features import RemoteFeatures, row_arrays_of
@@ -262,6 +261,18 @@ _FEWEST_TO_RACE = 1_000
 _OF_LAST_DOUBLING, _OF_BEST = 0.6, 4.0
 
 
+class Trained(NamedTuple):
+    """What is kept of a training that has ended, for its turn to be judged."""
+
+    metric: str  # that judges
+    sign: float  # of the losses: the metric is this times the loss
+    losses: np.ndarray  # after each round
+    n_estimators: int  # rounds planned
+    n_nodes: np.ndarray  # of each tree, shape (n_rounds, trees of a round)
+    stop_reason: str
+    seconds: Mapping[str, float]
+
+
 class Attempt(TrainingCallback):
     """A training of some settings on one fold, and the callback that may end it.
 
@@ -278,8 +289,8 @@ class Attempt(TrainingCallback):
     def __init__(self, number: int, settings: Mapping[str, Any], look: Callable[..., None]):
         self.number, self.settings = number, settings  # of the fold; of the training
         self.key = _key({**settings, "": number})
-        self.training: Training | None = None  # once it has ended
-        self.present: TrainingState | None = None  # once it has begun
+        self.training: Trained | None = None  # once it has ended
+        self.present: TrainingState | None = None  # after its first round, until it has ended
         self.is_given_up = False
         self.future: Submitted | None = None  # if it is trained beside others
         self.n_lost = 0  # rounds after which it is known that it will not be the best; 0: it may
@@ -321,7 +332,7 @@ class Attempt(TrainingCallback):
     def curve(self) -> np.ndarray:
         """Return the loss after each round, up to the one after which it is lost."""
         assert self.training is not None
-        losses = _last_metric(self.training, self.training.finished_log())[-1]
+        losses = self.training.losses
         self._ask(losses, self.training.n_estimators)
         return losses[: self.n_lost] if self.n_lost > 0 else losses
 
@@ -457,12 +468,13 @@ class Trials:
             return None  # others were judged by more
         mean = np.mean(losses, axis=0)
         best = int(np.argmin(mean))
-        part = (best + 1) / training.n_rounds
+        part = (best + 1) / len(training.losses)
         if is_first or (not is_dropped and mean[best] < np.mean(self._best, axis=0).min()):
             self._best = losses
-        metric, sign, _ = _last_metric(training, training.evals_log)
         return Outcome(
-            *(metric, sign * float(mean[best]), np.inf if is_dropped else float(mean[best])),
+            training.metric,
+            value=training.sign * float(mean[best]),
+            loss=np.inf if is_dropped else float(mean[best]),
             n_rounds=n_rounds if is_lost else best + 1,
             share=self.share,
             n_leaves=n_leaves,
@@ -489,7 +501,7 @@ class Trials:
 
     def _train(
         self, attempt: Attempt, later: Sequence[Attempt], best: np.ndarray | None = None
-    ) -> tuple[Training, float, np.ndarray]:
+    ) -> tuple[Trained, float, np.ndarray]:
         """Return a training that has ended, the mean leaves of a tree, and the losses by round.
 
         Others are begun where threads are free.
@@ -498,8 +510,8 @@ class Trials:
         attempt.race(best)
         if attempt.future is not None:
             while not self._side_by_side.wait(attempt.future, _BETWEEN_LOOKS):
-                if attempt.present is not None:
-                    self._progress.look(attempt.present)
+                if (present := attempt.present) is not None:
+                    self._progress.look(present)
             if attempt.future.exception() is not None:
                 # if it was for want of memory, say, it may not fail alone
                 attempt = Attempt(attempt.number, attempt.settings, self._progress.look)
@@ -508,7 +520,7 @@ class Trials:
             self._run(self._team, attempt)
         training, curve = attempt.training, attempt.curve()
         assert training is not None
-        n_leaves = training.mean_leaves(len(curve))
+        n_leaves = float((training.n_nodes[: len(curve)].mean() + 1.0) / 2.0)
         task = self._folds[attempt.number].task.with_settings(attempt.settings)
         self.work += len(curve) * _work_of_round(task, n_leaves)
         self._progress.count(len(curve))
@@ -543,7 +555,15 @@ class Trials:
             raise
         if training.stop_reason == "interrupted":
             raise KeyboardInterrupt
-        attempt.training = training
+        n_rounds = training.n_rounds
+        attempt.present = None
+        attempt.training = Trained(
+            *_last_metric(training, training.finished_log()),
+            n_estimators=training.n_estimators,
+            n_nodes=np.diff(training.trees(n_rounds).starts).reshape(n_rounds, -1),
+            stop_reason=training.stop_reason,
+            seconds=training.seconds,
+        )
 
 
 def _key(settings: Mapping[str, Any]) -> str:
