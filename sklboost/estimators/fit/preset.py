@@ -26,8 +26,6 @@ from sklboost.estimators.fit.fitting import (
     bin_rows,
     make_training,
     metrics_before,
-    schedule_of,
-    start_of,
 )
 from sklboost.estimators.fit.holdout import divide, sample
 from sklboost.estimators.fit.reading import FitTask, check_symmetric, stops_early
@@ -546,9 +544,7 @@ class Trials:
         n_rounds, _ = rounds_and_trees(task.parameters, task.is_forest)
         task = task._replace(rounds=range(n_rounds))
         try:
-            base_score = start_of(task)
-            schedule = schedule_of(task, base_score)
-            training = make_training(team, fold.bins, task, base_score, schedule)
+            training = make_training(team, fold.bins, task)
             training.run()
         except Exception as error:
             error.add_note(f"in a trial of preset='auto', on {len(task.rows.y)} of the rows")
