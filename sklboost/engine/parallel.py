@@ -453,9 +453,9 @@ class _Threads:
     They end with it, whenever Ctrl-C comes. Where the system refuses more threads there are fewer.
     """
 
-    def __init__(self) -> None:
-        self._queues: list[SimpleQueue[Any]] = []  # of each thread
-        self._threads: list[threading.Thread] = []
+    size: int  # number of threads, with the caller's if that is one of them
+    _queues: list[SimpleQueue[Any]]  # of each thread, like the next
+    _threads: list[threading.Thread]
 
     def _start(self, work: Callable[..., None], arguments: Iterable[tuple[Any, ...]]) -> None:
         """Start threads that call ``work(queue, *others)`` with these arguments."""
@@ -466,6 +466,7 @@ class _Threads:
                 self._queues.append(queue)
                 self._threads.append(thread)
                 thread.start()
+                self.size += 1
         except RuntimeError:  # the system's limit on threads
             self._queues.pop()
             self._threads.pop()
@@ -501,23 +502,21 @@ class ThreadTeam(_Threads):
     _placement: Placement  # of a team of several
 
     def __init__(self, n_threads: int):
-        super().__init__()
+        self.size, self._queues, self._threads = 1, [], []
         self._n_threads = n_threads
         self._job: _Job | None = None
         self._state = np.zeros(state_size(n_threads), dtype=np.int64)
-        self._state[_CELL::FAR_APART] = _AWAY
         self._n_calls = 0
         # how often helpers were told of a call in their cell, and in their queue
         self._n_served = self._n_queued = 0
 
-    @property
-    def size(self) -> int:
-        """Number of members, the caller included."""
-        return 1 + len(self._threads)
-
     def __enter__(self) -> "ThreadTeam":
         # interpreted, the atomics are not atomic: one member only
         if self._n_threads > 1 and BACKEND is not Backend.INTERPRETER:
+            # a team may be entered again, and new helpers count from 0
+            self._state[:] = 0
+            self._state[_CELL::FAR_APART] = _AWAY
+            self._n_calls = self._n_served = self._n_queued = 0
             self._placement = Placement(self._n_threads)
             shared = (self._state, self._placement)
             ranks = range(1, self._n_threads)
@@ -530,6 +529,7 @@ class ThreadTeam(_Threads):
             self._job.abort()
         self._state[_BEGUN] = self._n_calls + 1  # who waits awake looks at the queue now
         super()._end()
+        self.size = 1
 
     def run(self, function: Callable[..., None], *arguments: Any) -> None:
         """Call ``function(team, *arguments)`` on every member and return when all are done.
@@ -603,14 +603,9 @@ class SideBySide(_Threads):
     """
 
     def __init__(self, n_tasks: int, n_threads: int, give_up: Callable[[], None] = lambda: None):
-        super().__init__()
+        self.size, self._queues, self._threads = 0, [], []
         self._n_tasks, self._n_threads, self._give_up = n_tasks, n_threads, give_up
         self._queue: SimpleQueue[tuple[Submitted, Callable[[], None]] | None] = SimpleQueue()
-
-    @property
-    def size(self) -> int:
-        """Number of threads."""
-        return len(self._threads)
 
     def __enter__(self) -> "SideBySide":
         self._start(_work, [(self._queue,)] * self._n_tasks)
