@@ -28,12 +28,7 @@ from sklboost.estimators.fit.reading import FitTask, drops_rounds, tree_settings
 from sklboost.estimators.input.feature_names import name_text
 from sklboost.estimators.input.rows import Rows, warn_of_no_split
 from sklboost.estimators.parameters.boosters import Parameters
-from sklboost.estimators.predict.fitted_model import (
-    FittedModel,
-    TrainedModel,
-    add_scores,
-    leaves,
-)
+from sklboost.estimators.predict.fitted_model import FittedModel, TrainedModel, add_scores, leaves
 from sklboost.estimators.progress import progress_callback
 from sklboost.inspection.nested_subtrees import pruning_path
 from sklboost.objectives.metric import Metric

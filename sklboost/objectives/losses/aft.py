@@ -27,12 +27,7 @@ from scipy.special import logit, ndtri
 
 from sklboost.engine.compiling import kernel
 from sklboost.engine.elementary import HALF_LOG_2_PI, exp, log
-from sklboost.objectives.blocks import (
-    LARGEST,
-    LEAST_HESSIAN,
-    NO_FAULT,
-    limited,
-)
+from sklboost.objectives.blocks import LARGEST, LEAST_HESSIAN, NO_FAULT, limited
 from sklboost.objectives.domains import POSITIVE, check_base_score, refuse_first
 from sklboost.objectives.loss import Loss, meets
 from sklboost.objectives.start_values import exact_sums, find_constants, weighted_mean

@@ -21,13 +21,7 @@ from sklboost.engine.compiling import inlined, kernel, late
 from sklboost.engine.elementary import TWO_32, mix_bits, power_of_2
 from sklboost.engine.parallel import barrier, share
 from sklboost.engine.structs import TrainingBins, TreeParams
-from sklboost.tree.core.machines import (
-    MAGNITUDES,
-    PIECE_ROWS,
-    TOTALS,
-    exchange,
-    exchange_together,
-)
+from sklboost.tree.core.machines import MAGNITUDES, PIECE_ROWS, TOTALS, exchange, exchange_together
 from sklboost.tree.core.partition import rows_of_blocks
 from sklboost.tree.core.quantization import FEW_ROWS, add_up
 

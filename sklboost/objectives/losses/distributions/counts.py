@@ -25,11 +25,7 @@ from sklboost.engine.elementary import (
 )
 from sklboost.objectives.domains import NOT_NEGATIVE
 from sklboost.objectives.loss import row_formula
-from sklboost.objectives.losses.distributions import (
-    DistributionLoss,
-    Parameters,
-    within,
-)
+from sklboost.objectives.losses.distributions import DistributionLoss, Parameters, within
 from sklboost.objectives.start_values import weighted_mean
 
 _LOG_MEANS = (-30.0, 70.0)
