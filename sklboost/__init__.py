@@ -9,11 +9,7 @@ from sys import modules as _modules
 # Python collects garbage at worse moments
 import sklearn.base as _base  # noqa: F401
 
-from sklboost.boosting.callbacks import (
-    EarlyStopping,
-    LearningRateScheduler,
-    TrainingCallback,
-)
+from sklboost.boosting.callbacks import EarlyStopping, LearningRateScheduler, TrainingCallback
 from sklboost.data.binned_matrix import BinnedMatrix
 from sklboost.estimators.classifier import XGBClassifierLite
 from sklboost.estimators.input.features import UnknownCategoryWarning

@@ -27,6 +27,7 @@ from sklboost.engine.instructions import (
 from sklboost.engine.parallel import (
     N_TASK_COUNTERS,
     SideBySide,
+    Submitted,
     Team,
     ThreadTeam,
     _Job,
@@ -341,13 +342,15 @@ class InterruptedQueue:
         self.queue.put(job)
 
 
-def test_an_interrupt_at_any_line_of_the_start_leaves_no_thread_behind():
-    n_threads, entrance = threading.active_count(), ThreadTeam.__enter__.__code__
+@pytest.mark.parametrize(("kind", "settings"), [(ThreadTeam, (3,)), (SideBySide, (2, 1))])
+def test_an_interrupt_at_any_line_of_the_start_leaves_no_thread_behind(kind, settings):
+    n_threads, entrances = threading.active_count(), [kind.__enter__, parallel._Threads._start]
+    codes = [function.__code__ for function in entrances]
     before, n_lines, n_allowed = sys.gettrace(), 0, 0
 
     def trace(frame, event, _):
         nonlocal n_lines
-        if frame.f_code is not entrance:
+        if frame.f_code not in codes:
             return None
         n_lines += event == "line"
         if n_lines > n_allowed:
@@ -355,21 +358,21 @@ def test_an_interrupt_at_any_line_of_the_start_leaves_no_thread_behind():
         return trace
 
     while True:
-        team, n_lines = ThreadTeam(3), 0
+        threads, n_lines = kind(*settings), 0
         sys.settrace(trace)
         try:
-            team.__enter__()
+            threads.__enter__()
         except KeyboardInterrupt:
-            is_returning = team.size == 3  # with all members there is nothing left but to return
+            is_returning = len(threads._threads) == 2  # with all there is nothing left to do
         else:
             break
         finally:
             sys.settrace(before)
         if is_returning:
-            team.__exit__()
+            threads.__exit__()
         assert threading.active_count() == n_threads
         n_allowed += 1
-    team.__exit__()
+    threads.__exit__()
     assert threading.active_count() == n_threads
     assert n_allowed > 8
 
@@ -472,23 +475,25 @@ def packed_calls(function, groups, arguments):
 
 @pytest.mark.parametrize("size", [2, 3, 7])
 def test_helpers_that_are_awake_are_told_of_machine_code_in_their_cells(size, monkeypatch):
-    ranks = np.zeros(size, dtype=np.int64)
-    with ThreadTeam(size) as team:
-        team.run(note_rank, ranks)
-        with monkeypatch.context() as packed:
-            packed.setattr(parallel, "calls_of", packed_calls)
-            for _ in range(20):
-                team.run(note_rank, ranks)
-            n_served = team._n_served
-            while (team._state[parallel._CELL :: parallel.FAR_APART][1:] != parallel._AWAY).any():
-                time.sleep(0.01)
-            team.run(note_rank, ranks)  # they are asleep, and told in their queues
-            assert team._n_served == n_served
-            team.run(lambda team: None)  # does not assemble
-        assert n_served > 10 * (size - 1)
-        team.run(note_rank, ranks)  # Python's calls, again
-        assert list(ranks) == [23 * size] * size
-        assert team._state[parallel._SERVED] == team._n_served
+    ranks, team = np.zeros(size, dtype=np.int64), ThreadTeam(size)
+    for times in (1, 2):  # a team may be entered again
+        with team:
+            team.run(note_rank, ranks)
+            before = team._n_served
+            with monkeypatch.context() as packed:
+                packed.setattr(parallel, "calls_of", packed_calls)
+                for _ in range(20):
+                    team.run(note_rank, ranks)
+                n_served, state = team._n_served, team._state
+                while (state[parallel._CELL :: parallel.FAR_APART][1:] != parallel._AWAY).any():
+                    time.sleep(0.01)
+                team.run(note_rank, ranks)  # they are asleep, and told in their queues
+                assert team._n_served == n_served
+                team.run(lambda team: None)  # does not assemble
+            assert n_served - before > 10 * (size - 1)
+            team.run(note_rank, ranks)  # Python's calls, again
+            assert list(ranks) == [23 * size * times] * size
+            assert team._state[parallel._SERVED] == team._n_served
 
 
 @pytest.mark.parametrize("rank", [0, 1])
@@ -565,6 +570,13 @@ def test_a_smaller_team_where_the_system_refuses_threads(monkeypatch):
 # --- tasks side by side ---------------------------------------------------------------------------
 
 
+def submit(beside, function, *arguments):
+    """Submit a task; return its Future."""
+    future = Submitted()
+    beside.submit(future, function, *arguments)
+    return future
+
+
 def test_tasks_side_by_side_begin_in_order_with_teams_of_their_own():
     begun, both, ends = [], threading.Barrier(3, timeout=30), [threading.Event(), threading.Event()]
 
@@ -578,12 +590,12 @@ def test_tasks_side_by_side_begin_in_order_with_teams_of_their_own():
 
     with SideBySide(2, n_threads=2) as beside:
         with np.errstate(over="raise"):
-            tasks = [beside.submit(task, number) for number in range(5)]
+            tasks = [submit(beside, task, number) for number in range(5)]
         both.wait()  # the first two run at the same time
         assert sorted(begun) == [(0, 2, "raise"), (1, 2, "raise")]
         assert [each.cancel() for each in tasks] == [False, False, True, True, True]
         assert not beside.wait(tasks[0], 0.0)
-        tasks[3:] = [beside.submit(task, number) for number in (3, 4)]
+        tasks[3:] = [submit(beside, task, number) for number in (3, 4)]
         ends[0].set()
         with pytest.raises(MemoryError, match="of 3"):
             tasks[3].result()
@@ -614,7 +626,7 @@ def test_threads_side_by_side_where_not_all_start(raised, monkeypatch):
     if is_limit:
         with beside:
             assert beside.size == 1
-            beside.submit(lambda team: None).result()
+            submit(beside, lambda team: None).result()
     else:
         with pytest.raises(KeyboardInterrupt):
             beside.__enter__()
@@ -632,7 +644,10 @@ def test_a_second_ctrl_c_waits_for_tasks_side_by_side_all_the_same(monkeypatch):
         join(thread)
 
     monkeypatch.setattr(threading.Thread, "join", interrupted)
-    with pytest.raises(KeyboardInterrupt), SideBySide(2, n_threads=1) as beside:
-        task = beside.submit(lambda team: end.wait(30))
+    given_up = []
+    beside = SideBySide(2, n_threads=1, give_up=lambda: given_up.append(len(joined)))
+    with pytest.raises(KeyboardInterrupt), beside:
+        task = submit(beside, lambda team: end.wait(30))
     assert task.done()
+    assert given_up == [0, 1]  # before it waits, each time
     assert not any(thread.is_alive() for thread in joined)

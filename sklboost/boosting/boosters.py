@@ -20,14 +20,13 @@ import numpy as np
 from sklboost.boosting.evaluation import Evaluation
 from sklboost.boosting.rounds import TreeGrower
 from sklboost.boosting.settings import BoostingTask, Dropout
-from sklboost.engine.elementary import hash_key, mix_bits
+from sklboost.engine.elementary import TWO_32, hash_key, mix_bits
 from sklboost.engine.model import Trees
 from sklboost.engine.structs import TreeParams
 from sklboost.tree.predict.trees import join_trees, no_trees, take_trees
 
 # In the place of an output in a key, as for the draws of rows and features.
 _DROPS = np.int64(2**31 - 1)
-_TWO_32 = 2.0**32
 
 
 class Booster:
@@ -125,7 +124,7 @@ def choose_rounds(weights: np.ndarray, dropout: Dropout, seed: int) -> np.ndarra
     n_rounds = len(weights)
     key = np.uint64(hash_key(seed, n_rounds, _DROPS))
     bits = [mix_bits(np.uint64(number) ^ key) for number in range(n_rounds + 2)]
-    skip, choice, *luck = (np.array(bits, dtype=np.float64) + 0.5) / _TWO_32
+    skip, choice, *luck = (np.array(bits, dtype=np.float64) + 0.5) / TWO_32
     if n_rounds == 0 or skip < dropout.skip_drop:
         return np.empty(0, dtype=np.int64)
     shares = weights / weights.sum() if dropout.by_weight else np.full(n_rounds, 1.0 / n_rounds)

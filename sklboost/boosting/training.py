@@ -17,7 +17,7 @@ from sklboost.boosting.evaluation import Evaluation, RemoteRows, ValidationSet
 from sklboost.boosting.rounds import Rounds, TreeGrower
 from sklboost.boosting.settings import BoostingTask
 from sklboost.data.sparse_table import SparseTable
-from sklboost.engine.model import Model
+from sklboost.engine.model import Model, Trees
 from sklboost.engine.parallel import ThreadTeam
 from sklboost.objectives.custom import FaultyRowError
 from sklboost.objectives.metric import Metric
@@ -92,7 +92,6 @@ class Training:
         else:
             self._booster = Dart(task, self._evaluation, self.grower, task.dropout)
         self.seconds = {"boosting": 0.0, "evaluation": 0.0}
-        self._n_nodes: list[np.ndarray] = []  # of each tree
 
     def run(self) -> None:
         """Do all rounds, or those up to a reason to stop; then the grower is closed."""
@@ -140,7 +139,6 @@ class Training:
         self._booster.drop_rounds(params)
         for trees in self.grower.grow(start, stop, params):
             n_left -= len(trees.n_pruned)
-            self._n_nodes.append(np.diff(trees.starts))
             values = self._booster.add(trees, stop - start, ends_round=n_left == 0)
         evaluation, spent = self._evaluation.seconds - before, time.perf_counter() - begin
         self.seconds["evaluation"] += evaluation
@@ -243,16 +241,15 @@ class Training:
 
     # --- what comes of it
 
-    def mean_leaves(self, n_rounds: int) -> float:
-        """Return how many leaves a tree of the first `n_rounds` rounds has."""
-        n_trees = n_rounds * self._task.trees_per_round
-        return float((np.concatenate(self._n_nodes)[:n_trees].mean() + 1.0) / 2.0)
+    def trees(self, n_rounds: int) -> Trees:
+        """Return the trees of the first `n_rounds` rounds, a continued model's included."""
+        return self._booster.trees(n_rounds)
 
     @np.errstate(all="ignore")
     def model(self, n_rounds: int) -> Model:
-        """Return the model of the first `n_rounds` rounds, a continued model's included."""
+        """Return the model of these trees."""
         task = self._task
-        return assemble_model(self._booster.trees(n_rounds), task.base_score, task.X.shape[1])
+        return assemble_model(self.trees(n_rounds), task.base_score, task.X.shape[1])
 
     def finished_log(self) -> MetricLog:
         """`evals_log` without what an interrupt left behind the last finished round."""

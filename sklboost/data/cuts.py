@@ -6,13 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sklboost.data.raw_values import (
-    Values,
-    column_blocks,
-    read_only,
-    row_blocks,
-    value_blocks,
-)
+from sklboost.data.raw_values import Values, column_blocks, read_only, row_blocks, value_blocks
 from sklboost.data.sparse_table import Entries, SparseTable
 from sklboost.engine.compiling import inlined, kernel
 from sklboost.engine.elementary import mix_bits

@@ -20,13 +20,7 @@ import numpy as np
 
 from sklboost.data.cuts import heaviest_first
 from sklboost.data.dates import DateColumn, as_dates, as_durations, numpy_time
-from sklboost.data.frames.adapter import (
-    ColumnAdapter,
-    FrameAdapter,
-    Kind,
-    as_objects,
-    is_wide,
-)
+from sklboost.data.frames.adapter import ColumnAdapter, FrameAdapter, Kind, as_objects, is_wide
 from sklboost.data.table import Column, floats_below
 from sklboost.engine.cached import cached_property
 

@@ -12,14 +12,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils import check_consistent_length
 
-from sklboost.displays.figures import (
-    BLUE,
-    GREY,
-    Display,
-    function_of,
-    hide_frame,
-    literal,
-)
+from sklboost.displays.figures import BLUE, GREY, Display, function_of, hide_frame, literal
 from sklboost.estimators.input.rows import row_weights
 from sklboost.estimators.input.targets import RegressionTargets
 from sklboost.estimators.parameters.rules import check_value, integer, one_of

@@ -8,9 +8,9 @@ import re
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import Any, ParamSpec, Self, TypeVar
+from typing import Any, ParamSpec, Self
 
-from sklboost.docstrings import ATTRIBUTES, completed, divided, entries_of, entry
+from sklboost.docstrings import ATTRIBUTES, Function, completed, divided, entries_of, entry
 from sklboost.estimators.parameters.rules import integer
 
 # Of a palette that can be told apart with any colour vision (Wong 2011, Nature Methods 8:441).
@@ -19,7 +19,6 @@ SERIES = (BLUE, ORANGE, GREEN, PURPLE, "#56b4e9", "#e69f00")
 DARK = "#303030"
 
 Arguments = ParamSpec("Arguments")
-Function = TypeVar("Function", bound=Callable[..., Any])
 _RETURNED = r"(Returns\n-------\n)\w+"
 _RAISES, _EXAMPLES = "Raises\n------\n", "Examples\n--------\n"
 

@@ -12,14 +12,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from sklboost.data.encoding import instant_text, zone_of
-from sklboost.displays.figures import (
-    BLUE,
-    Display,
-    function_of,
-    hide_frame,
-    literal,
-    short,
-)
+from sklboost.displays.figures import BLUE, Display, function_of, hide_frame, literal, short
 from sklboost.estimators.input.feature_names import FeaturePlaces
 from sklboost.estimators.parameters.rules import check_value, integer, optional
 from sklboost.estimators.predict.fitted_model import fitted_model

@@ -125,7 +125,7 @@ class ClusterColumn(NDArrayOperatorsMixin, RemoteColumn):
         for group in range(n_groups):
             rows = whole.settled(rows_of_group, *further, group=group, n_groups=n_groups)
             made = whole.client.submit(apply_to_pieces, function, *rows)
-            found.append([whole.client.submit(getitem, made, i) for i in range(len(rows))])
+            found.append(whole.client.map(getitem, [made] * len(rows), range(len(rows))))
         return stored_column(whole.like(whole.settled(join_groups, *found)), np.empty(0))
 
     def look_up(self, tables: Sequence[np.ndarray]) -> "ClusterColumn":
@@ -149,7 +149,7 @@ class ClusterColumn(NDArrayOperatorsMixin, RemoteColumn):
         for ours, number, start, stop in divide_twice(X.starts, starts):
             rows = slice(start - int(starts[number]), stop - int(starts[number]))
             pieces[ours].append((its.futures[number], rows))
-        arrays = [X.client.submit(join_pieces, *of_one) for of_one in pieces]
+        arrays = X.client.map(join_pieces, pieces)
         return stored_column(its.like(arrays, np.diff(X.starts)), self._like)
 
     def flatnonzero(self) -> "ClusterColumn":
@@ -211,7 +211,7 @@ def stored_column(arrays: Partitions, like: np.ndarray) -> ClusterColumn:
 # --- on a worker: tasks ---------------------------------------------------------------------------
 
 
-def join_pieces(*pieces: tuple[np.ndarray, slice]) -> np.ndarray:
+def join_pieces(pieces: list[tuple[np.ndarray, slice]]) -> np.ndarray:
     """Return rows of several arrays as one array."""
     return np.concatenate([values[rows] for values, rows in pieces])
 

@@ -9,7 +9,7 @@ _INVERSE_LOG_2 = 1.4426950408889634
 _LOG_2_HIGH = 0.693145751953125
 _LOG_2_LOW = 1.4286068203094173e-06
 _SQUARE_ROOT_OF_2 = 1.4142135623730951
-_HALF_LOG_2_PI = 0.9189385332046727
+HALF_LOG_2_PI = 0.9189385332046727
 # A whole number n below 2^52, added to 2^52, stands in the mantissa of the sum, whose bits are
 # then those of 2^52 plus n. From -2^51 to 2^51 the same holds for 1.5 * 2^52, where the lowest bits
 # are those of n in two's complement.
@@ -17,6 +17,8 @@ _TWO_52, _SIGNED_TWO_52 = 4503599627370496.0, 6755399441055744.0
 _BITS_OF_TWO_52 = np.int64(0x4330000000000000)
 # e^-700 is 1e-304; beyond, the power of two would leave the range of normal numbers
 _SMALLEST, _LARGEST = -700.0, 700.0
+# All that :func:`mix_bits` and :func:`hash_key` return is below.
+TWO_32 = 2.0**32
 
 
 @inlined
@@ -94,7 +96,7 @@ def log_of_factorial(x):
     series = series * square + 1.0 / 1260.0
     series = series * square - 1.0 / 360.0
     series = series * square + 1.0 / 12.0
-    return (z - 0.5) * log(z) - z + _HALF_LOG_2_PI + series * inverse - log(product)
+    return (z - 0.5) * log(z) - z + HALF_LOG_2_PI + series * inverse - log(product)
 
 
 @inlined

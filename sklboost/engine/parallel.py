@@ -5,7 +5,7 @@ import math
 import os
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import Future, wait
 from contextlib import suppress
 from contextvars import copy_context
@@ -447,7 +447,51 @@ class _Job:
             self.finished.release()
 
 
-class ThreadTeam:
+class _Threads:
+    """A context manager of threads, which do what comes in their queues until it is None.
+
+    They end with it, whenever Ctrl-C comes. Where the system refuses more threads there are fewer.
+    """
+
+    size: int  # number of threads, with the caller's if that is one of them
+    _queues: list[SimpleQueue[Any]]  # of each thread, like the next
+    _threads: list[threading.Thread]
+
+    def _start(self, work: Callable[..., None], arguments: Iterable[tuple[Any, ...]]) -> None:
+        """Start threads that call ``work(queue, *others)`` with these arguments."""
+        try:
+            for queue, *others in arguments:
+                thread = threading.Thread(target=work, args=(queue, *others), daemon=True)
+                # listed before it starts, so that Ctrl-C during its start leaves none behind
+                self._queues.append(queue)
+                self._threads.append(thread)
+                thread.start()
+                self.size += 1
+        except RuntimeError:  # the system's limit on threads
+            self._queues.pop()
+            self._threads.pop()
+        except BaseException:
+            self._end()
+            raise
+
+    def __exit__(self, *exception: object) -> None:
+        try:
+            self._end()
+        except BaseException:  # Ctrl-C while waiting for the threads to end
+            self._end()
+            raise
+
+    def _end(self) -> None:
+        for queue in self._queues:
+            queue.put(None)
+        for thread in self._threads:
+            if thread.is_alive():
+                thread.join()
+        self._queues.clear()
+        self._threads.clear()
+
+
+class ThreadTeam(_Threads):
     """`n_threads` threads, the caller's among them, that run kernels together.
 
     A context manager: the helper threads start at its beginning and end with it. With 1 no thread
@@ -458,60 +502,33 @@ class ThreadTeam:
     _placement: Placement  # of a team of several
 
     def __init__(self, n_threads: int):
-        self.size = 1  # number of members, the caller included
+        self.size, self._queues, self._threads = 1, [], []
         self._n_threads = n_threads
-        self._queues: list[SimpleQueue[_Job | None]] = []
-        self._threads: list[threading.Thread] = []
         self._job: _Job | None = None
         self._state = np.zeros(state_size(n_threads), dtype=np.int64)
-        self._state[_CELL::FAR_APART] = _AWAY
         self._n_calls = 0
-        # how often helpers were told of a call in their cell, and how often they wait for one
-        self._n_served = self._n_waits = 0
+        # how often helpers were told of a call in their cell, and in their queue
+        self._n_served = self._n_queued = 0
 
     def __enter__(self) -> "ThreadTeam":
         # interpreted, the atomics are not atomic: one member only
-        if self._n_threads == 1 or BACKEND is Backend.INTERPRETER:
-            return self
-        self._placement = Placement(self._n_threads)
-        try:
-            for rank in range(1, self._n_threads):
-                queue: SimpleQueue[_Job | None] = SimpleQueue()
-                args = (queue, rank, self._state, self._placement)
-                thread = threading.Thread(target=_serve, args=args, daemon=True)
-                # listed before it starts, so that Ctrl-C during its start leaves none behind
-                self._queues.append(queue)
-                self._threads.append(thread)
-                thread.start()
-                self.size = rank + 1
-                self._n_waits += 1
-        except RuntimeError:  # the system's limit on threads
-            self._queues.pop()
-            self._threads.pop()
-        except BaseException:
-            self._dissolve()
-            raise
+        if self._n_threads > 1 and BACKEND is not Backend.INTERPRETER:
+            # a team may be entered again, and new helpers count from 0
+            self._state[:] = 0
+            self._state[_CELL::FAR_APART] = _AWAY
+            self._n_calls = self._n_served = self._n_queued = 0
+            self._placement = Placement(self._n_threads)
+            shared = (self._state, self._placement)
+            ranks = range(1, self._n_threads)
+            self._start(_serve, ((SimpleQueue(), rank, *shared) for rank in ranks))
         return self
 
-    def __exit__(self, *exception: object) -> None:
-        try:
-            self._dissolve()
-        except BaseException:  # Ctrl-C while waiting for the threads to end
-            self._dissolve()
-            raise
-
-    def _dissolve(self) -> None:
+    def _end(self) -> None:
         # first, and again at each call: a second Ctrl-C may have come before it was done
         if self._job is not None:
             self._job.abort()
-        for queue in self._queues:
-            queue.put(None)
         self._state[_BEGUN] = self._n_calls + 1  # who waits awake looks at the queue now
-        for thread in self._threads:
-            if thread.is_alive():
-                thread.join()
-        self._queues.clear()
-        self._threads.clear()
+        super()._end()
         self.size = 1
 
     def run(self, function: Callable[..., None], *arguments: Any) -> None:
@@ -520,7 +537,7 @@ class ThreadTeam:
         Raises what a member raised before the team had assembled, KeyboardInterrupt included; no
         member is still running then.
         """
-        if not self._queues:  # a job would take a tenth of the time of predicting a row
+        if not self._threads:  # a job would take a tenth of the time of predicting a row
             self._state[_ENTERED : state_size(self._n_threads)] = 0
             function(Team(0, 1, self._state), *arguments)
             return
@@ -538,7 +555,8 @@ class ThreadTeam:
             if len(queues) < len(self._queues):
                 await_helpers(self._state, _SERVED, self._n_served, True)
             if queues:  # in vain, at times: then it waits asleep
-                await_helpers(self._state, _WAITING, self._n_waits, False)
+                n_waits = len(self._threads) + self._n_queued
+                await_helpers(self._state, _WAITING, n_waits, False)
             for _ in queues:
                 job.finished.acquire()
             self._state[_BEGUN] = self._n_calls  # also if the function did not assemble
@@ -546,7 +564,7 @@ class ThreadTeam:
             # Ctrl-C can come anywhere above. A member that waits to assemble returns; one that is
             # past that has the whole team with it and ends by itself. Then join, so that nothing
             # that the caller frees is still written to.
-            self._dissolve()
+            self._end()
             raise
         self._job = None
         job.calls = []  # idle threads keep their last job, and must not keep arrays with it
@@ -566,85 +584,64 @@ class ThreadTeam:
             are_away = np.zeros(self.size, dtype=np.int64)
             tell_helpers(self._state, addresses, are_away)
             queues = [queue for queue, away in zip(queues, are_away[1:], strict=True) if away]
-        self._n_waits += len(queues)
+        self._n_queued += len(queues)
         self._n_served += len(self._queues) - len(queues)
         for queue in queues:
             queue.put(job)
         return queues
 
 
-Submitted: TypeAlias = "Future[None]"  # a task
+Submitted: TypeAlias = Future[None]  # a task
 
 
-class SideBySide:
+class SideBySide(_Threads):
     """Up to `n_tasks` threads that do tasks beside the caller's, each with a ThreadTeam of its own.
 
-    A context manager: the threads end with it, after the tasks that they have begun. Where the
-    system refuses more threads there are fewer, or none: then nothing must be submitted.
+    A context manager: the threads end with it, after the tasks that they have begun, which
+    `give_up` is to cut short. Where the system refuses more threads there are fewer, or none: then
+    nothing must be submitted.
     """
 
-    def __init__(self, n_tasks: int, n_threads: int):
-        self.size = 0  # number of threads
-        self._n_tasks, self._n_threads = n_tasks, n_threads
+    def __init__(self, n_tasks: int, n_threads: int, give_up: Callable[[], None] = lambda: None):
+        self.size, self._queues, self._threads = 0, [], []
+        self._n_tasks, self._n_threads, self._give_up = n_tasks, n_threads, give_up
         self._queue: SimpleQueue[tuple[Submitted, Callable[[], None]] | None] = SimpleQueue()
-        self._threads: list[threading.Thread] = []
 
     def __enter__(self) -> "SideBySide":
-        try:
-            while self.size < self._n_tasks:
-                # listed before it starts, as in a team
-                self._threads.append(threading.Thread(target=self._work, daemon=True))
-                self._threads[-1].start()
-                self.size += 1
-        except RuntimeError:  # the system's limit on threads
-            self._threads.pop()
-        except BaseException:
-            self._end()
-            raise
+        self._start(_work, [(self._queue,)] * self._n_tasks)
         return self
 
-    def __exit__(self, *exception: object) -> None:
-        try:
-            self._end()
-        except BaseException:  # Ctrl-C while waiting for the threads to end
-            self._end()
-            raise
-
-    def submit(self, function: Callable[..., None], *arguments: Any) -> Submitted:
+    def submit(self, future: Submitted, function: Callable[..., None], *arguments: Any) -> None:
         """Let ``function(team, *arguments)`` be called, under the caller's ``np.errstate``.
 
         Tasks are begun in the order in which they are submitted; until then they can be cancelled.
         """
-        future: Submitted = Future()
         call = partial(self._call, function, *arguments)
         self._queue.put((future, partial(copy_context().run, call)))
-        return future
 
     def wait(self, future: Submitted, seconds: float) -> bool:
         """Wait so long for a task; whether it has ended."""
         return len(wait([future], seconds).done) > 0
 
     def _end(self) -> None:
-        for _ in self._threads:
-            self._queue.put(None)
-        for thread in self._threads:
-            if thread.is_alive():
-                thread.join()
-
-    def _work(self) -> None:
-        while (task := self._queue.get()) is not None:
-            future, call = task
-            if future.set_running_or_notify_cancel():
-                try:
-                    call()
-                    future.set_result(None)
-                except BaseException as error:  # raised where the result is asked for
-                    future.set_exception(error)
-            del task, future, call  # an idle thread keeps no arrays
+        self._give_up()
+        super()._end()
 
     def _call(self, function: Callable[..., None], *arguments: Any) -> None:
         with ThreadTeam(self._n_threads) as team:
             function(team, *arguments)
+
+
+def _work(queue: SimpleQueue[tuple[Submitted, Callable[[], None]] | None]) -> None:
+    while (task := queue.get()) is not None:
+        future, call = task
+        if future.set_running_or_notify_cancel():
+            try:
+                call()
+                future.set_result(None)
+            except BaseException as error:  # raised where the result is asked for
+                future.set_exception(error)
+        del task, future, call  # an idle thread keeps no arrays
 
 
 def _serve(

@@ -14,11 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from sklboost.engine.model import Model
 from sklboost.estimators.fit.fitting import ONE_TREE, path_of_first_tree, train
 from sklboost.estimators.fit.reading import read_task
-from sklboost.estimators.fit.sklearn_callbacks import (
-    CallbackSupportMixin,
-    FitTasks,
-    with_callbacks,
-)
+from sklboost.estimators.fit.sklearn_callbacks import CallbackSupportMixin, FitTasks, with_callbacks
 from sklboost.estimators.input.feature_names import read_signs
 from sklboost.estimators.input.features import features
 from sklboost.estimators.input.rows import FitArguments

@@ -27,13 +27,7 @@ from sklboost.objectives.blocks import (
     parameter_itself,
     users_block,
 )
-from sklboost.objectives.domains import (
-    ANYWHERE,
-    Domain,
-    check_domain,
-    predictions_of,
-    raw_score_of,
-)
+from sklboost.objectives.domains import ANYWHERE, Domain, check_domain, predictions_of, raw_score_of
 from sklboost.objectives.metric import Metric, losses_of_rows
 from sklboost.objectives.start_values import find_constants, mean_over_targets
 

@@ -310,7 +310,7 @@ def test_a_race_ends_when_the_gains_cannot_reach_the_best(exponent, offset, n_ro
     best = np.array([1.0] * 50 + [0.06] * 100)  # which gains nothing from 51 on
     log = {"validation_0": {"other": np.ones(1000), "gain": -losses}}  # ahead of the callback
     training = SimpleNamespace(
-        n_estimators=1000, greater_is_better=lambda name: True, finished_log=lambda: log
+        n_estimators=1000, greater_is_better=lambda name: True, losses=losses
     )
 
     def attempt(best):

@@ -611,10 +611,7 @@ def model_to_continue(source: Any, kind: type) -> Any:
 
     Anything else, fitted estimators of ours above all, is returned as it is.
     """
-    from sklboost.estimators.files.foreign_models import (
-        estimator_of_lightgbm,
-        estimator_of_xgboost,
-    )
+    from sklboost.estimators.files.foreign_models import estimator_of_lightgbm, estimator_of_xgboost
 
     def kind_of(name: str) -> type:
         return kind

@@ -28,12 +28,7 @@ from sklboost.estimators.fit.reading import FitTask, drops_rounds, tree_settings
 from sklboost.estimators.input.feature_names import name_text
 from sklboost.estimators.input.rows import Rows, warn_of_no_split
 from sklboost.estimators.parameters.boosters import Parameters
-from sklboost.estimators.predict.fitted_model import (
-    FittedModel,
-    TrainedModel,
-    add_scores,
-    leaves,
-)
+from sklboost.estimators.predict.fitted_model import FittedModel, TrainedModel, add_scores, leaves
 from sklboost.estimators.progress import progress_callback
 from sklboost.inspection.nested_subtrees import pruning_path
 from sklboost.objectives.metric import Metric
@@ -54,9 +49,7 @@ def train(task: FitTask) -> dict[str, Any]:
     with ThreadTeam(n_threads) as team:
         bins = bin_rows(team, rows, parameters)
         clock.lap("binning")
-        base_score = start_of(first)
-        schedule = schedule_of(first, base_score)
-        training = make_training(team, bins, first, base_score, schedule)
+        training = make_training(team, bins, first)
         training.run()
         clock.lap("other", training.seconds)
         best, stop_reason = training.best_iteration, training.stop_reason
@@ -118,7 +111,7 @@ def _train_again(
         validation=[],
         logs_before=False,
     )
-    training = make_training(team, bins, task, start_of(task), schedule)
+    training = make_training(team, bins, task, schedule)
     training.run()
     return bins, training
 
@@ -260,10 +253,12 @@ def metrics_before(task: FitTask) -> list[float]:
 
 
 def make_training(
-    team: ThreadTeam, bins: Bins, task: FitTask, base_score: np.ndarray, schedule: Schedule
+    team: ThreadTeam, bins: Bins, task: FitTask, schedule: Schedule | None = None
 ) -> Training:
-    """Return what does the rounds of a schedule on the rows of a task."""
+    """Return what does the rounds of a schedule, that of the task if none is given, on its rows."""
     rows, loss, parameters, continued = task.rows, task.loss, task.parameters, task.continued
+    base_score = start_of(task)
+    schedule = schedule_of(task, base_score) if schedule is None else schedule
     raw_score = _raw_scores(rows, base_score, continued)
     first_score = rows.margin.T
     if continued is not None:

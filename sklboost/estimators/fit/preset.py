@@ -15,7 +15,6 @@ import numpy as np
 
 from sklboost.boosting.callbacks import EvalsLog, TrainingCallback, TrainingState
 from sklboost.boosting.category_statistics import FEWEST_CATEGORIES
-from sklboost.boosting.training import Training
 from sklboost.data.binned_matrix import BinnedMatrix
 from sklboost.data.binning import VALUES_PER_THREAD
 from sklboost.data.features import RemoteFeatures, row_arrays_of
@@ -27,8 +26,6 @@ from sklboost.estimators.fit.fitting import (
     bin_rows,
     make_training,
     metrics_before,
-    schedule_of,
-    start_of,
 )
 from sklboost.estimators.fit.holdout import divide, sample
 from sklboost.estimators.fit.reading import FitTask, check_symmetric, stops_early
@@ -272,6 +269,18 @@ _PERFECT_AT_ZERO = ("rmse", "rmsle", "mae", "mape", "logloss", "mlogloss")
 _CONVERGED = 1e-3
 
 
+class Trained(NamedTuple):
+    """What is kept of a training that has ended, for its turn to be judged."""
+
+    metric: str  # that judges
+    sign: float  # of the losses: the metric is this times the loss
+    losses: np.ndarray  # after each round
+    n_estimators: int  # rounds planned
+    n_nodes: np.ndarray  # of each tree, shape (n_rounds, trees of a round)
+    stop_reason: str
+    seconds: Mapping[str, float]
+
+
 class Attempt(TrainingCallback):
     """A training of some settings on one fold, and the callback that may end it.
 
@@ -288,11 +297,10 @@ class Attempt(TrainingCallback):
     def __init__(self, number: int, settings: Mapping[str, Any], look: Callable[..., None]):
         self.number, self.settings = number, settings  # of the fold; of the training
         self.key = _key({**settings, "": number})
-        self.training: Training | None = None  # once it has ended
-        self.present: TrainingState | None = None  # once it has begun
+        self.training: Trained | None = None  # once it has ended
+        self.present: TrainingState | None = None  # after its first round, until it has ended
         self.is_given_up = False
         self.future: Submitted | None = None  # if it is trained beside others
-        self.is_beside = False  # the same, known to its thread
         self.n_lost = 0  # rounds after which it is known that it will not be the best; 0: it may
         self._n_asked = _BEFORE_RACE - _ROUNDS_OF_RACE  # rounds after which that was last asked
         self._look = look  # called after rounds in the caller's thread
@@ -306,7 +314,7 @@ class Attempt(TrainingCallback):
         self, training: TrainingState, epoch: int, evals_log: EvalsLog
     ) -> bool:
         self.present, n_rounds = training, epoch + 1
-        if not self.is_beside:
+        if self.future is None:
             self._look(training)
         hardly_gains = False
         if self.number == 0 and n_rounds % _ROUNDS_OF_RACE == 0:
@@ -335,7 +343,7 @@ class Attempt(TrainingCallback):
     def curve(self) -> np.ndarray:
         """Return the loss after each round, up to the one after which it is lost."""
         assert self.training is not None
-        losses = _last_metric(self.training, self.training.finished_log())[-1]
+        losses = self.training.losses
         self._ask(losses, self.training.n_estimators)
         return losses[: self.n_lost] if self.n_lost > 0 else losses
 
@@ -399,20 +407,15 @@ class Trials:
         # where one thread is best, more are no better side by side: little is done without Python
         if team.size > 1 and _can_be_side_by_side(task):
             n_at_once = min(n_threads, _MOST_AT_ONCE)
-        self._side_by_side = SideBySide(n_at_once, min(team.size, n_threads // max(n_at_once, 1)))
+        n_of_each = min(team.size, n_threads // max(n_at_once, 1))
+        self._side_by_side = SideBySide(n_at_once, n_of_each, self._give_up_all)
 
     def __enter__(self) -> "Trials":
         self._side_by_side.__enter__()
         return self
 
     def __exit__(self, *exception: object) -> None:
-        try:
-            self._give_up_all()
-        except BaseException:  # a second Ctrl-C
-            self._give_up_all()
-            raise
-        finally:
-            self._side_by_side.__exit__(*exception)
+        self._side_by_side.__exit__(*exception)
 
     def _give_up_all(self) -> None:
         for attempt in self._begun.values():
@@ -460,7 +463,8 @@ class Trials:
         """
         key = _key(settings)
         if key not in self._outcomes:
-            new = [each for each in expected if _key(each) not in self._outcomes]
+            are_beside = self._side_by_side.size > 0
+            new = [each for each in expected if are_beside and _key(each) not in self._outcomes]
             outcome = self._judge(settings, new)
             if outcome is None:
                 return None
@@ -495,12 +499,13 @@ class Trials:
             return None  # others were judged by more
         mean = np.mean(losses, axis=0)
         best = int(np.argmin(mean))
-        part = (best + 1) / training.n_rounds
+        part = (best + 1) / len(training.losses)
         if is_first or (not is_dropped and mean[best] < np.mean(self._best, axis=0).min()):
             self._best = losses
-        metric, sign, _ = _last_metric(training, training.evals_log)
         return Outcome(
-            *(metric, sign * float(mean[best]), np.inf if is_dropped else float(mean[best])),
+            training.metric,
+            value=training.sign * float(mean[best]),
+            loss=np.inf if is_dropped else float(mean[best]),
             n_rounds=n_rounds if is_lost else best + 1,
             share=self.share,
             n_leaves=n_leaves,
@@ -528,7 +533,7 @@ class Trials:
 
     def _train(
         self, attempt: Attempt, later: Sequence[Attempt], best: np.ndarray | None = None
-    ) -> tuple[Training, float, np.ndarray]:
+    ) -> tuple[Trained, float, np.ndarray]:
         """Return a training that has ended, the mean leaves of a tree, and the losses by round.
 
         Others are begun where threads are free.
@@ -537,8 +542,8 @@ class Trials:
         attempt.race(best)
         if attempt.future is not None:
             while not self._side_by_side.wait(attempt.future, _BETWEEN_LOOKS):
-                if attempt.present is not None:
-                    self._progress.look(attempt.present)
+                if (present := attempt.present) is not None:
+                    self._progress.look(present)
             if attempt.future.exception() is not None:
                 # if it was for want of memory, say, it may not fail alone
                 attempt = Attempt(attempt.number, attempt.settings, self._progress.look)
@@ -547,7 +552,7 @@ class Trials:
             self._run(self._team, attempt)
         training, curve = attempt.training, attempt.curve()
         assert training is not None
-        n_leaves = training.mean_leaves(len(curve))
+        n_leaves = float((training.n_nodes[: len(curve)].mean() + 1.0) / 2.0)
         task = self._folds[attempt.number].task.with_settings(attempt.settings)
         self.work += len(curve) * _work_of_round(task, n_leaves)
         self._progress.count(len(curve))
@@ -557,15 +562,15 @@ class Trials:
         """Begin these trainings, in order, where threads are free; give up the others."""
         for attempt in self._begun.values():
             if attempt.future is not None and attempt.future.cancel():
-                attempt.future, attempt.is_beside = None, False
+                attempt.future = None
             attempt.is_given_up = attempt not in wanted
         # listed before they begin, so that Ctrl-C leaves none behind
         is_alone = self._side_by_side.size == 0 or len(wanted) == 1  # then it has all threads
         self._begun = {each.key: each for each in wanted if each.future is not None or not is_alone}
         for attempt in self._begun.values():
             if attempt.future is None:
-                attempt.is_beside = True
-                attempt.future = self._side_by_side.submit(self._run, attempt)
+                attempt.future = Submitted()  # known to its thread before that begins
+                self._side_by_side.submit(attempt.future, self._run, attempt)
 
     def _run(self, team: ThreadTeam, attempt: Attempt) -> None:
         fold = self._folds[attempt.number]
@@ -573,16 +578,22 @@ class Trials:
         n_rounds, _ = rounds_and_trees(task.parameters, task.is_forest)
         task = task._replace(rounds=range(n_rounds))
         try:
-            base_score = start_of(task)
-            schedule = schedule_of(task, base_score)
-            training = make_training(team, fold.bins, task, base_score, schedule)
+            training = make_training(team, fold.bins, task)
             training.run()
         except Exception as error:
             error.add_note(f"in a trial of preset='auto', on {len(task.rows.y)} of the rows")
             raise
         if training.stop_reason == "interrupted":
             raise KeyboardInterrupt
-        attempt.training = training
+        n_rounds = training.n_rounds
+        attempt.present = None
+        attempt.training = Trained(
+            *_last_metric(training, training.finished_log()),
+            n_estimators=training.n_estimators,
+            n_nodes=np.diff(training.trees(n_rounds).starts).reshape(n_rounds, -1),
+            stop_reason=training.stop_reason,
+            seconds=training.seconds,
+        )
 
 
 def _key(settings: Mapping[str, Any]) -> str:

@@ -20,10 +20,7 @@ from sklboost.data.sparse_table import SparseTable
 from sklboost.engine.structs import FeatureRules, RemoteColumn, TreeParams
 from sklboost.estimators.fit.holdout import hold_out, lost_numbers
 from sklboost.estimators.fit.sklearn_callbacks import CopiedCallbacks
-from sklboost.estimators.input.feature_names import (
-    FittedFeatures,
-    read_feature_rules,
-)
+from sklboost.estimators.input.feature_names import FittedFeatures, read_feature_rules
 from sklboost.estimators.input.features import check_has_values, feature_settings
 from sklboost.estimators.input.rows import (
     FitArguments,
@@ -37,12 +34,7 @@ from sklboost.estimators.input.rows import (
 from sklboost.estimators.input.targets import ClassTargets, Targets, listed, places_among
 from sklboost.estimators.input.user_warnings import warn_user
 from sklboost.estimators.parameters.boosters import Parameters, rounds_and_trees, seeds
-from sklboost.estimators.parameters.rules import (
-    check_parameters,
-    is_default,
-    names_of,
-    value_of,
-)
+from sklboost.estimators.parameters.rules import check_parameters, is_default, names_of, value_of
 from sklboost.estimators.predict.fitted_model import FittedModel, is_of_package
 from sklboost.objectives.custom import StoredLoss
 from sklboost.objectives.loss import Loss, lacking

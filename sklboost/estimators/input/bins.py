@@ -16,11 +16,7 @@ from sklboost.data.binned_matrix import (
     open_folder,
     read_array,
 )
-from sklboost.data.binning import (
-    LEAST_SHARED_VALUES,
-    VALUES_PER_THREAD,
-    apply_cuts,
-)
+from sklboost.data.binning import LEAST_SHARED_VALUES, VALUES_PER_THREAD, apply_cuts
 from sklboost.data.cuts import exact_weights, find_cuts, survey
 from sklboost.data.frames.adapter import FrameAdapter, as_objects
 from sklboost.data.raw_values import Allocate, Values

@@ -9,19 +9,18 @@ import functools
 import inspect
 from collections.abc import Callable
 from dataclasses import MISSING, Field, fields
-from typing import Any, Literal, TypeVar, dataclass_transform
+from typing import Any, Literal, dataclass_transform
 
 from sklboost.docstrings import (
     ATTRIBUTES,
     PARAMETERS,
+    Class,
     arranged,
     describe_methods,
     entries_of,
     entry,
 )
 from sklboost.estimators.parameters.rules import none_is_default, parameter, unused
-
-Class = TypeVar("Class", bound=type[Any])
 
 # Name of an attribute, in their order, or of a parameter of methods -> type and text.
 SHARED = {

@@ -12,10 +12,11 @@ import inspect
 from collections.abc import Callable, Collection, Mapping
 from numbers import Real
 from types import MappingProxyType
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from sklboost.docstrings import Class, Function
 from sklboost.estimators.parameters.rules import FLAG, is_integer
 
 # Other spellings of parameters in XGBoost, accepted here as there. "lambda" needs **{...}.
@@ -196,10 +197,6 @@ OTHER_MEMBERS = {
     "to_graphviz": "plot_tree",
     "plot_metric": "sklboost.displays.plot_learning_curve",
 }
-
-
-Function = TypeVar("Function", bound=Callable[..., Any])
-Class = TypeVar("Class", bound=type[Any])
 
 # Similarity, from 0 to 1, below which a name is not the misspelling of another.
 _NEAR = 0.75

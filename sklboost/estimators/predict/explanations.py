@@ -25,11 +25,7 @@ from sklboost.estimators.input.rows import (
 from sklboost.estimators.input.targets import ClassTargets, LabelTargets
 from sklboost.estimators.parameters.boosters import Parameters
 from sklboost.estimators.parameters.rules import is_integer
-from sklboost.estimators.predict.fitted_model import (
-    FittedModel,
-    add_scores,
-    leaves,
-)
+from sklboost.estimators.predict.fitted_model import FittedModel, add_scores, leaves
 from sklboost.inspection.derivation import Derivation
 from sklboost.inspection.derivation.nodes import NodeRows, derive_node
 from sklboost.inspection.derivation.predictions import Row, derive_prediction

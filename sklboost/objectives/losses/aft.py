@@ -26,20 +26,14 @@ import numpy as np
 from scipy.special import logit, ndtri
 
 from sklboost.engine.compiling import kernel
-from sklboost.engine.elementary import exp, log
-from sklboost.objectives.blocks import (
-    LARGEST,
-    LEAST_HESSIAN,
-    NO_FAULT,
-    limited,
-)
+from sklboost.engine.elementary import HALF_LOG_2_PI, exp, log
+from sklboost.objectives.blocks import LARGEST, LEAST_HESSIAN, NO_FAULT, limited
 from sklboost.objectives.domains import POSITIVE, check_base_score, refuse_first
 from sklboost.objectives.loss import Loss, meets
 from sklboost.objectives.start_values import exact_sums, find_constants, weighted_mean
 
 DISTRIBUTIONS = ("normal", "logistic", "extreme")
 _NORMAL, _LOGISTIC = 0, 1
-_LOG_ROOT = 0.5 * math.log(2.0 * math.pi)
 # Bounds closer than this, in units of the scale: the error of the middle is its square.
 _NARROW = 1e-5
 # Beyond this no square overflows.
@@ -60,11 +54,11 @@ def _normal_tail(z):
         rest = 0.0
         for term in range(n_terms, 0, -1):
             rest = term / (far + rest)
-        minus_log = 0.5 * far * far + _LOG_ROOT + log(far + rest)
+        minus_log = 0.5 * far * far + HALF_LOG_2_PI + log(far + rest)
         if z > 0.0:
             return minus_log, far + rest, rest
         tail = exp(-minus_log)
-        density = exp(-0.5 * far * far - _LOG_ROOT)
+        density = exp(-0.5 * far * far - HALF_LOG_2_PI)
         hazard = density / (1.0 - tail)
         return _log_of_one_less(tail), hazard, hazard + far
     term, total, n = z, z, 1.0
@@ -72,7 +66,7 @@ def _normal_tail(z):
         n += 2.0
         term *= z * z / n
         total += term
-    density = exp(-0.5 * z * z - _LOG_ROOT)
+    density = exp(-0.5 * z * z - HALF_LOG_2_PI)
     tail = 0.5 - density * total
     hazard = density / tail
     return -log(tail), hazard, hazard - z
@@ -123,7 +117,7 @@ def _at(z, kind):
     """Return ``-log p`` at z, and its derivatives."""
     z = min(max(z, -_FARTHEST), _FARTHEST)
     if kind == _NORMAL:
-        return 0.5 * z * z + _LOG_ROOT, z, 1.0
+        return 0.5 * z * z + HALF_LOG_2_PI, z, 1.0
     if kind == _LOGISTIC:
         share, other = 1.0 / (1.0 + exp(-z)), 1.0 / (1.0 + exp(z))
         return abs(z) + 2.0 * _log_of_sum(-abs(z)), share - other, 2.0 * share * other

@@ -4,12 +4,7 @@ import numpy as np
 
 from sklboost.engine.compiling import inlined, kernel
 from sklboost.engine.elementary import exp_of_negative, log, log_of_one_plus
-from sklboost.objectives.blocks import (
-    BLOCK_ROWS,
-    LEAST_HESSIAN,
-    NO_FAULT,
-    Formula,
-)
+from sklboost.objectives.blocks import BLOCK_ROWS, LEAST_HESSIAN, NO_FAULT, Formula
 from sklboost.objectives.domains import SHARES, SOFTMAX, predictions_of, refuse_first
 from sklboost.objectives.loss import Loss, RowLoss, by_rows, row_formula
 from sklboost.objectives.metric import losses_of_rows

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sklboost.engine.compiling import inlined, kernel
-from sklboost.engine.elementary import exp, exp_of_negative, hash_key, log, mix_bits
+from sklboost.engine.elementary import TWO_32, exp, exp_of_negative, hash_key, log, mix_bits
 from sklboost.engine.parallel import ThreadTeam, assemble, barrier, share
 from sklboost.objectives.blocks import LEAST_HESSIAN
 from sklboost.objectives.domains import NOT_NEGATIVE, check_domain, refuse_first
@@ -38,7 +38,6 @@ _LOWEST = -300.0
 _ORDERS = 3
 # What 1 - p is at least, where one document has all the probability.
 _LEAST_REST = 1e-15
-_INVERSE_2_TO_32 = 2.0**-32
 # Documents that are sorted by counting.
 _STRETCH = 128
 
@@ -441,7 +440,7 @@ def add_query(query_key, listing, rules, positions, documents, ranking):
         key = hash_key(np.int64(query_key[0]), np.int64(query_key[1]), np.int64(place))
         for _ in range(rules.n_pairs if n_others > 0 else 0):
             key = mix_bits(key ^ np.uint64(0x9E3779B9))
-            drawn = np.int64(np.float64(key) * _INVERSE_2_TO_32 * n_others)
+            drawn = np.int64(np.float64(key) / TWO_32 * n_others)
             drawn += (last - first) if drawn >= first else np.int64(0)
             one, other = ranking.order[2, place], ranking.order[2, listing.by_label[start + drawn]]
             upper, lower = min(one, other), max(one, other)
@@ -640,7 +639,7 @@ def fill_query(key, rows, gains, raw_score, derivatives, scratch):
         sums[index] = raw_score[rows[index]]
         highest = max(highest, sums[index])
         key = mix_bits(key ^ np.uint64(0x9E3779B9))
-        terms[index] = gains[index] - np.float64(key) * _INVERSE_2_TO_32
+        terms[index] = gains[index] - np.float64(key) / TWO_32
     for index in range(n_documents):
         probabilities[index] = exp_of_negative(sums[index] - highest)
     total, total_gain = 0.0, 0.0

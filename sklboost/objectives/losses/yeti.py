@@ -34,7 +34,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sklboost.engine.compiling import inlined, kernel
-from sklboost.engine.elementary import exp_of_negative, hash_key, log, mix_bits
+from sklboost.engine.elementary import TWO_32, exp_of_negative, hash_key, log, mix_bits
 from sklboost.engine.parallel import ThreadTeam, assemble, share
 from sklboost.objectives.blocks import LEAST_HESSIAN
 from sklboost.objectives.domains import refuse_first
@@ -49,7 +49,6 @@ from sklboost.objectives.losses.ranking import (
     spread,
 )
 
-_TWO_TO_32, _INVERSE_2_TO_32 = 2.0**32, 2.0**-32
 # Documents of an order are counted up to a multiple of 16, so up to so many are added.
 _PADDING = 15
 # How the worth of a pair grows with each relevant document above it; it is 0 at least.
@@ -203,7 +202,7 @@ def draw_order(key, n_documents, limit, numbers, found):
             chance = max(1.0 - 0.125 * limit * powers[place], 0.0)
             chance *= chance
             chance *= chance
-            rates[place] = chance * chance * _TWO_TO_32 - 1.0
+            rates[place] = chance * chance * TWO_32 - 1.0
         n_early, n_found = 0, 0
         for place in range(n_documents):
             early[n_early] = place
@@ -213,7 +212,7 @@ def draw_order(key, n_documents, limit, numbers, found):
         for index in range(n_padded):
             times[index], rates[index] = bits[early[index]], powers[early[index]]
         for index in range(n_padded):
-            time = -log((times[index] + 0.5) * _INVERSE_2_TO_32) * (1.0 / rates[index])
+            time = -log((times[index] + 0.5) / TWO_32) * (1.0 / rates[index])
             time = time if index < n_early else np.inf
             n_found += time <= limit
             times[index] = time

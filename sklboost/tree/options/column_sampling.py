@@ -7,7 +7,7 @@ import numpy as np
 
 from sklboost.data.raw_values import read_only
 from sklboost.engine.compiling import inlined, kernel, late
-from sklboost.engine.elementary import hash_key, log, mix_bits
+from sklboost.engine.elementary import TWO_32, hash_key, log, mix_bits
 from sklboost.engine.parallel import barrier, share
 from sklboost.engine.structs import FeatureRules, TrainingBins, TreeParams
 from sklboost.tree.options.renewal import select_value
@@ -66,7 +66,6 @@ def keep_allowed(features, node, tree, rules, open_groups):
 
 
 _OF_TREE, _OF_DEPTH, _OF_NODE = np.int64(0), np.int64(1), np.int64(2)
-_TWO_32 = 2.0**32
 # Time to copy a bin, where an addition to a histogram takes 1.
 _COPY = 1.0
 
@@ -113,7 +112,7 @@ def allocate_column_sample(
 @inlined
 def waiting_time(feature, weight, key):
     """Return a random time, exponential with rate `weight`."""
-    uniform = (np.float64(mix_bits(np.uint64(feature) ^ key)) + 0.5) / _TWO_32
+    uniform = (np.float64(mix_bits(np.uint64(feature) ^ key)) + 0.5) / TWO_32
     return -log(uniform) / weight
 
 
@@ -166,7 +165,7 @@ def choose_some(features, fraction, key, weights, times):
     for position in range(len(features)):
         feature = features[position]
         bits = mix_bits(np.uint64(feature) ^ key)
-        if np.float64(bits) * n_left < n_needed * _TWO_32:
+        if np.float64(bits) * n_left < n_needed * TWO_32:
             features[n_chosen] = feature
             n_chosen += 1
             n_needed -= 1

@@ -18,16 +18,10 @@ import numpy as np
 
 from sklboost.data.raw_values import IN_MEMORY, RowArrays, row_blocks
 from sklboost.engine.compiling import inlined, kernel, late
-from sklboost.engine.elementary import mix_bits, power_of_2
+from sklboost.engine.elementary import TWO_32, mix_bits, power_of_2
 from sklboost.engine.parallel import barrier, share
 from sklboost.engine.structs import TrainingBins, TreeParams
-from sklboost.tree.core.machines import (
-    MAGNITUDES,
-    PIECE_ROWS,
-    TOTALS,
-    exchange,
-    exchange_together,
-)
+from sklboost.tree.core.machines import MAGNITUDES, PIECE_ROWS, TOTALS, exchange, exchange_together
 from sklboost.tree.core.partition import rows_of_blocks
 from sklboost.tree.core.quantization import FEW_ROWS, add_up
 
@@ -39,7 +33,6 @@ _CELL_SHIFT = np.uint32(18)
 _N_CELLS = 2**13
 _CELLS_PER_OCTAVE = 32
 _SMALLEST, _LARGEST = 2e-38, 3e38  # normal, finite float32 numbers
-_TWO_32 = 2.0**32
 # 2^64 times the fraction of the golden ratio: odd, and its powers look random.
 _FACTOR = np.uint64(0x9E3779B97F4A7C15)
 
@@ -122,7 +115,7 @@ def _bits_of_cells(matrix: TrainingBins) -> np.ndarray:
 @inlined
 def is_drawn(row_key, key, chance):
     """Whether a row of this key and probability is drawn in the round of `key`."""
-    return np.float64(mix_bits(np.uint64(row_key) ^ key)) < np.float64(chance) * _TWO_32
+    return np.float64(mix_bits(np.uint64(row_key) ^ key)) < np.float64(chance) * TWO_32
 
 
 @kernel

@@ -3,7 +3,7 @@
 import numpy as np
 
 from sklboost.engine.compiling import inlined, late
-from sklboost.engine.elementary import hash_key, mix_bits
+from sklboost.engine.elementary import TWO_32, hash_key, mix_bits
 from sklboost.engine.instructions import trailing_zeros
 from sklboost.tree.core.gain_limits import may_improve
 from sklboost.tree.core.quantization import sum_cells
@@ -141,7 +141,6 @@ def forbid_few_rows(search, workspace, task, places, missing_cell):
 
 # In a key: what is drawn are thresholds, not features.
 _THRESHOLDS = np.int64(3)
-_TWO_32 = 2.0**32
 
 
 @late()
@@ -222,7 +221,7 @@ def draw_place(search, node, feature, first, stop):
     """Draw one of the places ``[first, stop)`` at which a feature may be split in a node."""
     key = hash_key(search.columns.key[0], _THRESHOLDS, node)
     bits = mix_bits(np.uint64(feature) ^ key)
-    return first + np.int64(np.float64(bits) / _TWO_32 * (stop - first))
+    return first + np.int64(np.float64(bits) / TWO_32 * (stop - first))
 
 
 @late()

@@ -56,7 +56,7 @@ def find_common_split(team, search, workspace):
     best.gain, best.n_listed = -np.inf, 0
     start, stop = share_of_features(team, search.matrix, features)
     if is_plain(search):
-        scan_blocks_for_all(team, search, workspace, features, (start, stop), best)
+        scan_blocks_for_all(team, search, workspace, features[:stop], start, best)
     else:
         for feature in features[start:stop]:
             scan_for_all(search, workspace, team.rank, feature, best)
@@ -91,25 +91,25 @@ def choose_common_split(search, workspace):
 
 
 @kernel
-def scan_blocks_for_all(team, search, workspace, features, own, best):
-    """Replace `best` if a split of one of a member's features has a larger sum of gains.
+def scan_blocks_for_all(team, search, workspace, features, start, best):
+    """Replace `best` if a split of a member's features, from `start` on, has a larger sum of gains.
 
     As in the search of one node, blocks of bins are passed over whose limits, of all nodes
     together, say that no split in them is better than the best known. To know a good one early, the
     splits before the first bin of each block are computed first, by all members.
     """
-    matrix, special, (start, stop) = search.matrix, workspace.special, own
+    matrix, special = search.matrix, workspace.special
     blocks, known = special.common_blocks[team.rank], special.common_known
     n_limits, least = len(special.common_limits) // len(matrix.places), -np.inf
-    for first in range(start, stop, FEATURES_AT_ONCE):
-        some = features[first : min(first + FEATURES_AT_ONCE, stop)]
+    for first in range(start, len(features), FEATURES_AT_ONCE):
+        some = features[first : first + FEATURES_AT_ONCE]
         least = max(least, limit_blocks(search, workspace, team.rank, some, first * n_limits))
     known[team.rank, 0] = least
     barrier(team)
     for rank in range(team.size):
         least = max(least, known[rank, 0])
-    for first in range(start, stop, FEATURES_AT_ONCE):
-        some = features[first : min(first + FEATURES_AT_ONCE, stop)]
+    for first in range(start, len(features), FEATURES_AT_ONCE):
+        some = features[first : first + FEATURES_AT_ONCE]
         n_listed = list_blocks(
             matrix, special, team.rank, some, first * n_limits, max(least, best.gain)
         )

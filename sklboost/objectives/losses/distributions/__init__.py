@@ -15,23 +15,11 @@ import numpy as np
 
 from sklboost.engine.compiling import inlined, made_kernel
 from sklboost.engine.structs import RemoteColumn
-from sklboost.objectives.blocks import (
-    LARGEST,
-    LEAST_HESSIAN,
-    NO_FAULT,
-    Formula,
-    full_name,
-    limited,
-)
+from sklboost.objectives.blocks import LARGEST, LEAST_HESSIAN, NO_FAULT, Formula, full_name, limited
 from sklboost.objectives.domains import ANYWHERE, Domain, refuse_first
 from sklboost.objectives.loss import Loss
 from sklboost.objectives.metric import Metric, losses_of_rows, mean_of_rows
-from sklboost.objectives.start_values import (
-    all_at,
-    exact_sum,
-    exact_sums,
-    weighted_mean,
-)
+from sklboost.objectives.start_values import all_at, exact_sum, exact_sums, weighted_mean
 
 # Logarithms of scales are kept within these: a thousandth and a thousand of the targets' spread.
 # Without a least scale the likelihood of equal targets would have no largest value.

@@ -7,6 +7,7 @@ import numpy as np
 from scipy.special import betaln, erf, gammainc, ndtr, stdtr
 
 from sklboost.engine.elementary import (
+    HALF_LOG_2_PI,
     digamma,
     exp,
     log,
@@ -80,7 +81,6 @@ class Gamma(DistributionLoss):
         return mean * (np.exp(-betaln(0.5, shape)) / shape)
 
 
-_HALF_LOG_2_PI = 0.5 * math.log(2.0 * math.pi)
 _LOG_2 = math.log(2.0)
 
 
@@ -135,7 +135,7 @@ class Normal(LocationScale):
     def row_value(y, z, spread):
         log_scale = within(z[1], LOG_SCALES)
         r = (y / spread - z[0]) * exp(-log_scale)
-        return 0.5 * r * r + log_scale + log(spread) + _HALF_LOG_2_PI
+        return 0.5 * r * r + log_scale + log(spread) + HALF_LOG_2_PI
 
     def crps(self, y: np.ndarray, parameters: Parameters) -> Any:
         """Return ``scale (r (2 Phi(r) - 1) + 2 phi(r) - 1 / sqrt(pi))``."""

@@ -15,6 +15,7 @@ from scipy.special import betainc, gammaln, i0e, i1e, pdtr
 
 from sklboost.engine.compiling import inlined
 from sklboost.engine.elementary import (
+    HALF_LOG_2_PI,
     digamma,
     exp,
     log,
@@ -24,11 +25,7 @@ from sklboost.engine.elementary import (
 )
 from sklboost.objectives.domains import NOT_NEGATIVE
 from sklboost.objectives.loss import row_formula
-from sklboost.objectives.losses.distributions import (
-    DistributionLoss,
-    Parameters,
-    within,
-)
+from sklboost.objectives.losses.distributions import DistributionLoss, Parameters, within
 from sklboost.objectives.start_values import weighted_mean
 
 _LOG_MEANS = (-30.0, 70.0)
@@ -39,7 +36,6 @@ _LEAST_START = -16.0
 _N_TERMS = 8
 # Of scores: up to this count probabilities are added up.
 _LARGEST_SUMMED = 40
-_HALF_LOG_2_PI = 0.5 * math.log(2.0 * math.pi)
 
 
 def _log_of_mean(y: np.ndarray, weight: np.ndarray) -> float:
@@ -93,7 +89,7 @@ class Poisson(DistributionLoss):
 def _beyond_stirling(x: Any) -> Any:
     """Return ``log x! - (x + 1/2) log x + x - log(2 pi) / 2`` for x > 0."""
     near, square = np.minimum(x, 16.0), 1.0 / (x * x)
-    exact = gammaln(near + 1.0) - (near + 0.5) * np.log(near) + near - _HALF_LOG_2_PI
+    exact = gammaln(near + 1.0) - (near + 0.5) * np.log(near) + near - HALF_LOG_2_PI
     series = 1.0 / 12.0 - square * (1.0 / 360.0 - square * (1.0 / 1260.0 - square / 1680.0))
     return np.where(x < 16.0, exact, series / x)
 
@@ -109,7 +105,7 @@ def log_of_poisson(y: Any, mean: Any) -> Any:
     """Return the logarithms of the probabilities of counts y >= 0, which may be infinite."""
     counts = np.where((y > 0.0) & (y < np.inf), y, 1.0)
     log_chance = -_deviance(counts, mean, (mean - counts) / counts) - _beyond_stirling(counts)
-    log_chance -= 0.5 * np.log(counts) + _HALF_LOG_2_PI
+    log_chance -= 0.5 * np.log(counts) + HALF_LOG_2_PI
     return np.where(y > 0.0, np.where(y < np.inf, log_chance, -np.inf), -mean)
 
 
@@ -122,7 +118,7 @@ def log_of_negative_binomial(y: Any, mean: Any, size: Any) -> Any:
     log_chance = -_deviance(size, size * share, distance)
     log_chance -= _deviance(counts, mean * share, -distance * (size / counts))
     log_chance += _beyond_stirling(both) - _beyond_stirling(size) - _beyond_stirling(counts)
-    log_chance += 0.5 * np.log(size / both / counts) - _HALF_LOG_2_PI
+    log_chance += 0.5 * np.log(size / both / counts) - HALF_LOG_2_PI
     of_zero = -size * np.log1p(mean / size)
     return np.where(y > 0.0, np.where(y < np.inf, log_chance, -np.inf), of_zero)
 

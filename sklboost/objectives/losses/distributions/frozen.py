@@ -11,10 +11,7 @@ from typing import Any
 import numpy as np
 from scipy import special, stats
 
-from sklboost.objectives.losses.distributions.counts import (
-    log_of_negative_binomial,
-    log_of_poisson,
-)
+from sklboost.objectives.losses.distributions.counts import log_of_negative_binomial, log_of_poisson
 
 # Of means: beyond, NumPy's counts could be too large for int64.
 _LARGEST_DRAWN = 1e12
