@@ -26,6 +26,10 @@ os.environ["MPLBACKEND"] = "Agg"
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 # Read when dask is imported. Workers look every 10 ms at what their threads do otherwise.
 os.environ.setdefault("DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED", "False")
+# Each process of a cluster looks every 20 ms whether its event loop runs, and every 500 ms at its
+# memory, processor and network: two workers that have nothing to do take a ninth of a processor.
+os.environ.setdefault("DASK_DISTRIBUTED__ADMIN__TICK__INTERVAL", "1s")
+os.environ.setdefault("DASK_DISTRIBUTED__ADMIN__SYSTEM_MONITOR__INTERVAL", "10s")
 # A shell starts what runs in the background with Ctrl-C ignored, as do all its children: tests of
 # Ctrl-C would fail, or wait for ever.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

@@ -48,9 +48,14 @@ def make_frame():
     return frame, y + (frame["town"] == "Rome") + frame["size"].cat.codes % 3
 
 
-def chunked(values):
-    """Return rows in uneven partitions, one of them empty."""
-    return da.from_array(values, chunks=((4000, 0, 500, 8500), *values.shape[1:]))
+def chunked(values, chunks=(4500, 8500)):
+    """Return rows in partitions. A fit takes as long as there are of these."""
+    return da.from_array(values, chunks=(chunks, *values.shape[1:]))
+
+
+def unevenly(values):
+    """Return rows in more partitions, one of them empty."""
+    return chunked(values, (4000, 0, 500, 8500))
 
 
 def assert_same_fit(one, other, X):
@@ -61,7 +66,7 @@ def assert_same_fit(one, other, X):
         assert getattr(one.fit_report_, name) == getattr(other.fit_report_, name)
 
 
-# Of trees that are grown in other ways: test_machines.py.
+# Of trees that are grown in other ways: test_machines.py; of other losses: test_columns.py.
 MODELS = {
     "sampled": XGBRegressorLite(
         n_estimators=4, subsample=0.6, colsample_bynode=0.5, random_state=0
@@ -71,9 +76,6 @@ MODELS = {
     ),
     "rounds that are dropped": XGBRegressorLite(
         n_estimators=6, booster="dart", rate_drop=0.5, random_state=0
-    ),
-    "quantiles": XGBRegressorLite(
-        n_estimators=3, objective="reg:quantileerror", quantile_alpha=[0.1, 0.5]
     ),
     "lines": XGBRegressorLite(n_estimators=4, linear_tree=True),
 }
@@ -87,7 +89,8 @@ def test_arrays(cluster, name):
         y = np.where(y > 0.5, "b", "a")
     one = clone(MODELS[name]).fit(X, y, sample_weight=weight)
     other = clone(MODELS[name])
-    assert other.fit(chunked(X), chunked(y), sample_weight=chunked(weight)) is other
+    there = unevenly(X), unevenly(y)
+    assert other.fit(*there, sample_weight=unevenly(weight)) is other
     assert_same_fit(one, other, X)
     assert other.fit_report_.traffic["histograms"][0] > 0
 
@@ -99,8 +102,8 @@ def test_frames_with_categories_times_and_several_targets(cluster, how):
     model = XGBRegressorLite(n_estimators=3, max_cat_to_onehot=5)
     model.set_params(**dict(linear_tree=True) if how == "lines" else dict(multi_strategy=how))
     one = model.fit(X, targets)
-    frame = dd.from_pandas(X, npartitions=5, sort=False)
-    other = clone(model).fit(frame, da.from_array(targets, chunks=3000))
+    frame = dd.from_pandas(X, npartitions=3, sort=False)
+    other = clone(model).fit(frame, da.from_array(targets, chunks=5000))
     assert_same_fit(one, other, X)
     assert list(other.feature_names_in_) == list(X.columns)
     assert repr(other.categories_) == repr(one.categories_)
@@ -122,8 +125,9 @@ def test_a_preset_chooses_what_it_does_on_one_machine(cluster, monkeypatch, kind
     monkeypatch.setattr(preset, "_MOST_ROUNDS", 6)
     monkeypatch.setattr(preset, "FEWEST_CATEGORIES", 41)  # statistics are not tried
     settings = dict(learning_rate=0.3, early_stopping_rounds=2, refit=True, min_child_weight=4.0)
+    settings |= dict(extra_trees=False, colsample_bylevel=1.0)
     rows, y = make_frame() if kind == "frame" else (X, Y)
-    there = dd.from_pandas(rows, npartitions=5, sort=False) if kind == "frame" else chunked(rows)
+    there = dd.from_pandas(rows, npartitions=2, sort=False) if kind == "frame" else chunked(rows)
     weight = np.random.default_rng(0).random(N_ROWS)
     one = XGBRegressorLite(preset="auto", **settings).fit(rows, y, sample_weight=weight)
     other = XGBRegressorLite(preset="auto", **settings)
@@ -159,10 +163,9 @@ def test_a_preset_does_not_try_statistics_of_categories_on_a_cluster(cluster, mo
     assert "max_ctr_complexity" not in model.chosen_params_
 
 
-@pytest.mark.parametrize("kind", ["numbers", "frame"])
-def test_pruning_paths(cluster, kind):
-    rows, y = make_frame() if kind == "frame" else (X, Y)
-    there = dd.from_pandas(rows, npartitions=5, sort=False) if kind == "frame" else chunked(rows)
+def test_pruning_paths(cluster):
+    rows, y = make_frame()
+    there = dd.from_pandas(rows, npartitions=2, sort=False)
     weight = np.arange(N_ROWS) % 4 / 4
     one = XGBRegressorLite().cost_complexity_pruning_path(rows, y, weight)
     other = XGBRegressorLite().cost_complexity_pruning_path(
@@ -222,16 +225,6 @@ def test_one_weight_that_all_rows_have_in_common(cluster):
     one = XGBRegressorLite(n_estimators=2, min_child_samples=5).fit(X, Y, sample_weight=weight)
     other = clone(one).fit(chunked(X), Y, sample_weight=weight)
     assert_same_model(one, other)
-
-
-def test_accelerated_failure_times(cluster):
-    rng = np.random.default_rng(0)
-    lower = np.exp(Y)
-    bounds = np.column_stack([lower, np.where(rng.random(N_ROWS) < 0.3, np.inf, lower)])
-    one = XGBSurvivalLite(objective="survival:aft", n_estimators=3).fit(X, bounds)
-    other = clone(one).fit(chunked(X), chunked(bounds))
-    assert_same_model(one, other)
-    np.testing.assert_array_equal(one.predict(X), other.predict(X))
 
 
 @pytest.mark.slow

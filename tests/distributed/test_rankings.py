@@ -86,8 +86,12 @@ def test_lost_machines_are_replaced(monkeypatch):
 # --- on a cluster
 
 
-def chunked(values):
-    return da.from_array(values, chunks=((5000, 0, 70, N_ROWS - 5070), *values.shape[1:]))
+def chunked(values, chunks=(5070, N_ROWS - 5070)):
+    return da.from_array(values, chunks=(chunks, *values.shape[1:]))
+
+
+def unevenly(values):
+    return chunked(values, (5000, 0, 70, N_ROWS - 5070))
 
 
 def test_arrays(cluster):
@@ -96,7 +100,8 @@ def test_arrays(cluster):
     y, qid = np.minimum(RELEVANCE, 1), QUERIES["of any length"].astype(str)
     weight = np.unique(qid, return_inverse=True)[1] % 3 / 3
     one = model.fit(X, y, weight, qid=qid)
-    other = clone(model).fit(chunked(X), chunked(y), chunked(weight), qid=chunked(qid.astype("U")))
+    y, weight, qid = map(unevenly, (y, weight, qid))
+    other = clone(model).fit(unevenly(X), y, weight, qid=qid)
     assert_same_fit(one, other, X)
     assert other.fit_report_.traffic["scores"] > (0, 0)
 

@@ -108,7 +108,7 @@ def test_a_preset_chooses_what_it_does_on_one_machine(cluster, monkeypatch):
     monkeypatch.setattr(preset, "_MOST_ROUNDS", 5)
     one = XGBSurvivalLite(preset="auto", max_depth=3, extra_trees=False)
     y = survival_targets(**GIVEN)
-    other = clone(one).fit(da.from_array(X, chunks=(3000, 6)), y)
+    other = clone(one).fit(da.from_array(X, chunks=(10_000, 6)), y)
     one.fit(X, y)
     assert other.chosen_params_ == one.chosen_params_
     assert_same_fit(one, other, X)
@@ -118,5 +118,5 @@ def test_a_model_that_is_continued(cluster):
     y = survival_targets(**GIVEN)
     first = booster().fit(X, y)
     one = booster().fit(X, y, init_model=first)
-    other = booster().fit(da.from_array(X, chunks=(3000, 6)), y, init_model=first)
+    other = booster().fit(da.from_array(X, chunks=(10_000, 6)), y, init_model=first)
     assert_same_fit(one, other, X)
