@@ -314,7 +314,7 @@ def test_a_race_ends_when_the_gains_cannot_reach_the_best(exponent, offset, n_ro
     )
 
     def attempt(best):
-        attempt = trials.Attempt(0, {}, look=lambda training: None)
+        attempt = trials.Attempt(0, {}, lambda training: None, lambda name: True)
         attempt.training = training
         attempt.race(best)
         return attempt
@@ -342,39 +342,66 @@ def test_a_race_ends_when_the_gains_cannot_reach_the_best(exponent, offset, n_ro
 
 
 @pytest.mark.parametrize(
-    ("first", "exponent", "n_rounds"),
     # of 1 / n^2, rounds 191 to 240 gain 1.03e-5, 201 to 250 0.9e-5; of 1 / n, the last ones 5e-5
-    [(1.0, 2.0, 250), (1.0, 1.0, 1000), (np.inf, 2.0, 1000), (1.0, 0.0, 1000)],
+    ("exponent", "fold", "metric", "n_rounds"),
+    [
+        (2.0, 0, "logloss", 250),
+        (1.0, 0, "logloss", 1000),
+        (0.0, 0, "logloss", 1000),
+        (2.0, 1, "logloss", 1000),  # the first fold says how many
+        (2.0, 0, "rmse", 1000),
+    ],
 )
-def test_a_trial_ends_when_it_hardly_gains(first, exponent, n_rounds):
-    losses = np.append(first, np.arange(2.0, 1001.0) ** -exponent)
-    log = {"validation_0": {"rmse": losses}}
+def test_a_trial_ends_when_it_hardly_gains(exponent, fold, metric, n_rounds):
+    log = {"validation_0": {metric: np.arange(1.0, 1001.0) ** -exponent}}
     training = SimpleNamespace(n_estimators=1000, greater_is_better=lambda name: False)
-
-    def rounds_of(fold):
-        attempt = trials.Attempt(fold, {}, look=lambda training: None)
-        ends = (r + 1 for r in range(1000) if attempt.after_iteration(training, r, log))
-        return next(ends, 1000)
-
-    assert rounds_of(0) == n_rounds
-    assert rounds_of(1) == 1000  # the first fold says how many
+    attempt = trials.Attempt(fold, {}, lambda training: None, lambda name: name == "logloss")
+    ends = (r + 1 for r in range(1000) if attempt.after_iteration(training, r, log))
+    assert next(ends, 1000) == n_rounds
 
 
-def test_of_what_is_learnt_wholly_nothing_is_compared():
-    X = np.random.default_rng(0).integers(0, 2, (300, 4)).astype(np.float64)
-    y = 2.0 * X[:, 0] + X[:, 1] * X[:, 2]
-    chosen = XGBRegressorLite(preset="auto").fit(X, y).chosen_params_
-    assert [chosen[name] for name in ("max_depth", "grow_policy")] == [6, "depthwise"]
-    assert chosen.reasons["max_depth"].startswith("not compared with others, since rmse ")
+def flags():
+    return np.random.default_rng(0).integers(0, 2, (300, 4)).astype(np.float64)
+
+
+def test_nothing_is_compared_of_classes_that_are_told_apart_wholly(monkeypatch):
+    X = flags()
+    y = ["yes" if both else "no" for both in X[:, 0] != X[:, 1]]
+    shown = []
+    monkeypatch.setattr(
+        trials.SearchProgress, "close", lambda progress: shown.append(vars(progress))
+    )
+
+    def fit(**settings):
+        # leaves with next to no cover leave next to nothing of the loss
+        settings = dict(min_child_weight=0.01, reg_lambda=0.1) | settings
+        return XGBClassifierLite(preset="auto", **settings).fit(X, y)
+
+    chosen = fit().chosen_params_
+    why = chosen.reasons["max_depth"]
+    left = r"logloss 0\.0\d+ is less than a thousandth of that after one round"
+    assert re.fullmatch(f"not compared with others: {left}", why)
+    names = ("max_depth", "colsample_bylevel", "grow_policy")
+    assert [chosen[name] for name in names] == [6, 0.9, "depthwise"]
+    assert [chosen.reasons[name] for name in names] == [why] * 3
     assert chosen["learning_rate"] == 0.1
-    noisy = y + np.random.default_rng(1).normal(size=300)
-    reasons = XGBRegressorLite(**QUICK).fit(X, noisy).chosen_params_.reasons
-    assert reasons["max_depth"].endswith(" with any of (6, 4, 8)")
+    assert chosen.reasons["learning_rate"] == why.replace("compared with others", "smaller")
+    assert shown[0]["_n_done"] == shown[0]["n_trainings"] == 5
+    # a start of the user's is no measure, nor are other metrics
+    for settings in (dict(base_score=0.9), dict(eval_metric="error")):
+        reasons = fit(**settings).chosen_params_.reasons
+        assert not reasons["max_depth"].startswith("not compared")
+        assert reasons["learning_rate"] == "smaller steps are better, but slower"
+
+
+def test_numbers_are_compared_however_well_they_are_learnt():
+    X = flags()
+    reasons = XGBRegressorLite(**QUICK).fit(X, 2.0 * X[:, 0] + X[:, 1]).chosen_params_.reasons
+    assert not any(why.startswith("not compared") for why in reasons.values())
 
 
 def test_thresholds_are_no_question_for_flags():
-    X = np.random.default_rng(0).integers(0, 2, (300, 4)).astype(np.float64)
-    y = np.random.default_rng(1).normal(size=300)
+    X, y = flags(), np.random.default_rng(1).normal(size=300)
     settings = QUICK | ONE_STAGE
     assert "extra_trees" not in XGBRegressorLite(**settings).fit(X, y).chosen_params_
     # missing values or not is a second one
@@ -723,16 +750,11 @@ def test_steps_grow_with_the_raw_scores_and_shrink_with_the_time():
     limits = [900.0, 399.0, 100.0, -5.0]
     assert [finer(1, in_work=in_work) for in_work in limits] == [8, 3.9, 1, 1]
     assert finer(12_001, in_work=900.0) == 4
-    # nor are there smaller steps where they can gain nothing: from 1,000 to 1
-    found["first_loss"] = 1000.1
-    assert steps(outcome=Outcome("rmse", 1.0, 1.0, **found)) == [
-        (100, "rmse is best after 100 rounds of learning rate 0.1"),
-        (0.1, "not smaller, since rmse 1 is so little"),
-    ]
-    assert steps(outcome=Outcome("nll", 1.0, 1.0, **found))[0].value == 800  # 0 is not the best
-    for first_loss in (999.9, np.inf, np.nan):
-        found["first_loss"] = first_loss
-        assert steps(outcome=Outcome("rmse", 1.0, 1.0, **found))[0].value == 800
+    # nor are there smaller steps where hardly anything is left to gain
+    near = outcome._replace(has_converged=True)
+    why = "not smaller: rmse 1 is less than a thousandth of that after one round"
+    assert steps(outcome=near)[1] == (0.1, why)
+    assert steps(outcome=near, max_time=0.1)[1].why == "for want of time"
     # a trial on 80 % of the rows needs 100 rounds, all of them 125; few rows cannot tell
     for n_rows, n_rounds in [(999, 100), (1000, 125)]:
         task = read_task(

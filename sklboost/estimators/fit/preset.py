@@ -259,14 +259,13 @@ _FEWEST_TO_RACE = 1_000
 # What twice as many rounds gain, of what the last doubling has gained; and what a trial gains from
 # some round on, of what the best one has gained from there.
 _OF_LAST_DOUBLING, _OF_BEST = 0.6, 4.0
-# A trial also ends if so many rounds as it is patient for have gained no more than this share of
-# what all have: if rows can be told apart wholly, the log loss falls for ever. Of more than twice
-# as much, digits and wine lose some per cent of their loss.
-_LEAST_GAIN = 1e-5
-# Where one of these, which a perfect model has at 0, has become less than this share of what it was
-# after the first round, no other setting and no smaller step can gain what matters.
-_PERFECT_AT_ZERO = ("rmse", "rmsle", "mae", "mape", "logloss", "mlogloss")
-_CONVERGED = 1e-3
+# Of rows that can be told apart wholly, these metrics fall for ever. A trial ends when as many
+# rounds as its patience gained no more than such a share of what all have gained: with a share
+# three times as large, digits loses 2 % of its loss. When less is left than such a share of what
+# one round left, other settings are not compared and steps are not made smaller.
+_LOG_LOSSES = ("logloss", "mlogloss")
+_LEAST_GAIN, _CONVERGED = 1e-5, 1e-3
+_CONVERGENCE = "{0.metric} {0.value:.2g} is less than a thousandth of that after one round"
 
 
 class Trained(NamedTuple):
@@ -294,7 +293,13 @@ class Attempt(TrainingCallback):
 
     every_round = False
 
-    def __init__(self, number: int, settings: Mapping[str, Any], look: Callable[..., None]):
+    def __init__(
+        self,
+        number: int,
+        settings: Mapping[str, Any],
+        look: Callable[..., None],
+        may_converge: Callable[[str], bool],
+    ):
         self.number, self.settings = number, settings  # of the fold; of the training
         self.key = _key({**settings, "": number})
         self.training: Trained | None = None  # once it has ended
@@ -304,6 +309,7 @@ class Attempt(TrainingCallback):
         self.n_lost = 0  # rounds after which it is known that it will not be the best; 0: it may
         self._n_asked = _BEFORE_RACE - _ROUNDS_OF_RACE  # rounds after which that was last asked
         self._look = look  # called after rounds in the caller's thread
+        self._may_converge = may_converge  # of the name of the metric
         self._best: np.ndarray | None = None  # the loss of the best one after each round, to reach
 
     def race(self, best: np.ndarray | None) -> None:
@@ -318,9 +324,10 @@ class Attempt(TrainingCallback):
             self._look(training)
         hardly_gains = False
         if self.number == 0 and n_rounds % _ROUNDS_OF_RACE == 0:
-            losses = _last_metric(training, evals_log)[-1][:n_rounds]
-            self._ask(losses, training.n_estimators)
-            hardly_gains = n_rounds > _PATIENCE and _hardly_gains(losses)
+            name, _, losses = _last_metric(training, evals_log)
+            self._ask(losses[:n_rounds], training.n_estimators)
+            if n_rounds > _PATIENCE and self._may_converge(name):
+                hardly_gains = _hardly_gains(losses[:n_rounds])
         return self.is_given_up or self.n_lost > 0 or hardly_gains
 
     @np.errstate(invalid="ignore")  # metrics may be infinite
@@ -351,8 +358,7 @@ class Attempt(TrainingCallback):
 @np.errstate(invalid="ignore")  # metrics may be infinite
 def _hardly_gains(losses: np.ndarray) -> bool:
     least = losses.min()
-    gained, of_all = losses[:-_PATIENCE].min() - least, losses[0] - least
-    return bool(gained < _LEAST_GAIN * of_all < np.inf)
+    return bool(losses[:-_PATIENCE].min() - least < _LEAST_GAIN * (losses[0] - least))
 
 
 class Fold(NamedTuple):
@@ -377,13 +383,7 @@ class Outcome(NamedTuple):
     # whether `max_time` ended the training before it was known that no later round is better
     is_cut: bool = False
     n_folds: int = 1  # that judged
-    first_loss: float = 0.0  # after the first round
-
-    @property
-    def has_converged(self) -> bool:
-        """Whether it is so near to a perfect model that none can be better by what matters."""
-        is_near = self.loss < _CONVERGED * self.first_loss < np.inf
-        return self.metric in _PERFECT_AT_ZERO and is_near
+    has_converged: bool = False  # hardly anything of its loss is left
 
 
 class Trials:
@@ -513,8 +513,20 @@ class Trials:
             seconds_to_judge=training.seconds["evaluation"] * part,
             is_cut=is_cut,
             n_folds=len(losses),
-            first_loss=float(mean[0]),
+            has_converged=self._may_converge(training.metric)
+            and bool(mean[best] < _CONVERGED * mean[0]),
         )
+
+    def _may_converge(self, metric: str) -> bool:
+        """Whether a perfect model has this at 0, and the first round is a measure of it.
+
+        That is so of classes, whose shares a model starts with, unless it is told what to start
+        with. Of numbers, what is little depends on what they are for.
+        """
+        task = self._task
+        starts_with_shares = task.parameters.base_score is None and len(task.rows.margin) == 0
+        are_classes = task.targets.task in ("binary", "multiclass")
+        return metric in _LOG_LOSSES and are_classes and starts_with_shares
 
     def _is_behind(self, losses: list[np.ndarray]) -> bool:
         """Whether the best so far has a lower loss on each of these folds, two or more."""
@@ -528,7 +540,7 @@ class Trials:
 
     def _attempt(self, number: int, settings: Mapping[str, Any]) -> Attempt:
         """Return a training on this fold, which may have been begun before."""
-        new = Attempt(number, settings, self._progress.look)
+        new = Attempt(number, settings, self._progress.look, self._may_converge)
         return self._begun.get(new.key, new)
 
     def _train(
@@ -546,7 +558,9 @@ class Trials:
                     self._progress.look(present)
             if attempt.future.exception() is not None:
                 # if it was for want of memory, say, it may not fail alone
-                attempt = Attempt(attempt.number, attempt.settings, self._progress.look)
+                attempt = Attempt(
+                    attempt.number, attempt.settings, self._progress.look, self._may_converge
+                )
                 attempt.race(best)
         if attempt.future is None:
             self._run(self._team, attempt)
@@ -753,11 +767,12 @@ class Comparison:
             self.chosen[name] = Choice(value, "there was no time to compare it with others")
         for number, stage in enumerate(stages):
             if self.outcome.has_converged:
-                found = f"{self.outcome.metric} {self.outcome.value:.2g}"
-                why = f"not compared with others, since {found} is so little"
-                for left in stages[number:]:
-                    self.chosen[left.parameter] = Choice(left.values[0], why)
-                    self._progress.n_trainings -= trials.n_folds * (len(left.values) - 1)
+                why = f"not compared with others: {_CONVERGENCE.format(self.outcome)}"
+                rest = {each.parameter: Choice(each.values[0], why) for each in stages[number:]}
+                n_others = sum(len(each.values) - 1 for each in stages[number:])
+                self._progress.n_trainings -= trials.n_folds * n_others
+                self.chosen |= rest
+                self.show(rest)
                 return
             name, before = stage.parameter, values_of(self.chosen)
             outcomes: dict[Any, Outcome] = {}
@@ -960,8 +975,8 @@ def _steps(
         if parameters.booster == "dart":
             finer = min(finer, 1.0)
         why = "smaller steps are better, but slower" if finer >= 1.0 else "for want of time"
-        if outcome.has_converged:
-            why = f"not smaller, since {outcome.metric} {outcome.value:.2g} is so little"
+        if outcome.has_converged and finer == 1.0:
+            why = f"not smaller: {_CONVERGENCE.format(outcome)}"
         chosen = {
             "n_estimators": Choice(max(1, round(finer * n_rounds)), best),
             "learning_rate": Choice(rate / finer, why),  # type: ignore[operator]
