@@ -567,6 +567,46 @@ def test_a_smaller_team_where_the_system_refuses_threads(monkeypatch):
     assert list(ranks) == [3, 3, 3, 0, 0]
 
 
+@pytest.mark.parametrize("make", [lambda: ThreadTeam(3), lambda: SideBySide(2, n_threads=1)])
+def test_an_error_of_a_start_that_was_interrupted_is_raised(make, monkeypatch):
+    """As from Python's lock, if Ctrl-C comes while it waits for the thread to begin."""
+    start, before = threading.Thread.start, set(threading.enumerate())
+
+    def interrupted(thread):
+        start(thread)
+        try:
+            raise KeyboardInterrupt
+        finally:
+            threading.Lock().release()
+
+    monkeypatch.setattr(threading.Thread, "start", interrupted)
+    with pytest.raises(RuntimeError, match="unlocked"), make():
+        pass
+    assert set(threading.enumerate()) <= before
+
+
+def test_a_team_whose_end_is_interrupted_works_alone_afterwards(monkeypatch):
+    join, joined, ranks = threading.Thread.join, [], np.zeros(2, dtype=np.int64)
+
+    def interrupted(thread):
+        joined.append(thread)
+        raise KeyboardInterrupt
+
+    def work(team):
+        if team.rank == 0:
+            raise KeyboardInterrupt
+
+    with ThreadTeam(2) as team:
+        monkeypatch.setattr(threading.Thread, "join", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            team.run(work)
+        team.run(note_rank, ranks)
+        assert list(ranks) == [1, 0]
+        monkeypatch.setattr(threading.Thread, "join", join)
+    (helper,) = joined
+    assert not helper.is_alive()
+
+
 # --- tasks side by side ---------------------------------------------------------------------------
 
 

@@ -450,10 +450,12 @@ class _Job:
 class _Threads:
     """A context manager of threads, which do what comes in their queues until it is None.
 
-    They end with it, whenever Ctrl-C comes. Where the system refuses more threads there are fewer.
+    They end with it, also if Ctrl-C comes while they start, work or end. Where the system refuses
+    more threads there are fewer.
     """
 
     size: int  # number of threads, with the caller's if that is one of them
+    _n_callers: int  # 1 if it is, else 0
     _queues: list[SimpleQueue[Any]]  # of each thread, like the next
     _threads: list[threading.Thread]
 
@@ -467,12 +469,14 @@ class _Threads:
                 self._threads.append(thread)
                 thread.start()
                 self.size += 1
-        except RuntimeError:  # the system's limit on threads
+        except BaseException as error:
+            # Python's own error is for the system's limit on threads. One that comes of Ctrl-C, or
+            # from a handler of signals, is no sign that the thread does not run.
+            if type(error) is not RuntimeError or error.__context__ is not None:
+                self._end()
+                raise
             self._queues.pop()
             self._threads.pop()
-        except BaseException:
-            self._end()
-            raise
 
     def __exit__(self, *exception: object) -> None:
         try:
@@ -482,6 +486,7 @@ class _Threads:
             raise
 
     def _end(self) -> None:
+        self.size = self._n_callers  # first: if Ctrl-C comes now, they are asked for nothing more
         for queue in self._queues:
             queue.put(None)
         for thread in self._threads:
@@ -499,6 +504,7 @@ class ThreadTeam(_Threads):
     bits whatever its size.
     """
 
+    _n_callers = 1
     _placement: Placement  # of a team of several
 
     def __init__(self, n_threads: int):
@@ -513,8 +519,8 @@ class ThreadTeam(_Threads):
     def __enter__(self) -> "ThreadTeam":
         # interpreted, the atomics are not atomic: one member only
         if self._n_threads > 1 and BACKEND is not Backend.INTERPRETER:
-            # a team may be entered again, and new helpers count from 0
-            self._state[:] = 0
+            # a team may be entered again: new helpers count from 0, and leave old ones alone
+            self._state = np.zeros_like(self._state)
             self._state[_CELL::FAR_APART] = _AWAY
             self._n_calls = self._n_served = self._n_queued = 0
             self._placement = Placement(self._n_threads)
@@ -529,7 +535,6 @@ class ThreadTeam(_Threads):
             self._job.abort()
         self._state[_BEGUN] = self._n_calls + 1  # who waits awake looks at the queue now
         super()._end()
-        self.size = 1
 
     def run(self, function: Callable[..., None], *arguments: Any) -> None:
         """Call ``function(team, *arguments)`` on every member and return when all are done.
@@ -537,7 +542,7 @@ class ThreadTeam(_Threads):
         Raises what a member raised before the team had assembled, KeyboardInterrupt included; no
         member is still running then.
         """
-        if not self._threads:  # a job would take a tenth of the time of predicting a row
+        if self.size == 1:  # a job would take a tenth of the time of predicting a row
             self._state[_ENTERED : state_size(self._n_threads)] = 0
             function(Team(0, 1, self._state), *arguments)
             return
@@ -602,7 +607,9 @@ class SideBySide(_Threads):
     nothing must be submitted.
     """
 
-    def __init__(self, n_tasks: int, n_threads: int, give_up: Callable[[], None] = lambda: None):
+    _n_callers = 0
+
+    def __init__(self, n_tasks: int, n_threads: int, give_up: Callable[[], None] | None = None):
         self.size, self._queues, self._threads = 0, [], []
         self._n_tasks, self._n_threads, self._give_up = n_tasks, n_threads, give_up
         self._queue: SimpleQueue[tuple[Submitted, Callable[[], None]] | None] = SimpleQueue()
@@ -624,8 +631,10 @@ class SideBySide(_Threads):
         return len(wait([future], seconds).done) > 0
 
     def _end(self) -> None:
-        self._give_up()
+        if self._give_up is not None:
+            self._give_up()
         super()._end()
+        self._give_up = None  # its owner refers to this, and would only be freed by and by
 
     def _call(self, function: Callable[..., None], *arguments: Any) -> None:
         with ThreadTeam(self._n_threads) as team:

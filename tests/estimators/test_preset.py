@@ -1,10 +1,12 @@
 """``preset="auto"``: parameters at their defaults are chosen from the data, the others stay."""
 
+import gc
 import io
 import pickle
 import re
 import threading
 import time
+import weakref
 from types import SimpleNamespace
 
 import numpy as np
@@ -392,6 +394,29 @@ def test_nothing_is_compared_of_classes_that_are_told_apart_wholly(monkeypatch):
         reasons = fit(**settings).chosen_params_.reasons
         assert not reasons["max_depth"].startswith("not compared")
         assert reasons["learning_rate"] == "smaller steps are better, but slower"
+
+
+def test_trials_are_freed_before_the_fit(monkeypatch):
+    made, alive = [], []
+    init, choose = Trials.__init__, trials.choose
+
+    def noted(self, *arguments):
+        made.append(weakref.ref(self))
+        init(self, *arguments)
+
+    def chosen(task):
+        found = choose(task)
+        alive.extend(each() for each in made)
+        return found
+
+    monkeypatch.setattr(Trials, "__init__", noted)
+    monkeypatch.setattr(trials, "choose", chosen)
+    gc.disable()
+    try:
+        XGBRegressorLite(**QUICK, **ONE_STAGE).fit(*data_of(XGBRegressorLite))
+    finally:
+        gc.enable()
+    assert alive == [None]
 
 
 def test_numbers_are_compared_however_well_they_are_learnt():

@@ -558,6 +558,7 @@ class Trials:
                     self._progress.look(present)
             if attempt.future.exception() is not None:
                 # if it was for want of memory, say, it may not fail alone
+                del self._begun[attempt.key]
                 attempt = Attempt(
                     attempt.number, attempt.settings, self._progress.look, self._may_converge
                 )
@@ -597,10 +598,11 @@ class Trials:
         except Exception as error:
             error.add_note(f"in a trial of preset='auto', on {len(task.rows.y)} of the rows")
             raise
+        finally:
+            attempt.present = None
         if training.stop_reason == "interrupted":
             raise KeyboardInterrupt
         n_rounds = training.n_rounds
-        attempt.present = None
         attempt.training = Trained(
             *_last_metric(training, training.finished_log()),
             n_estimators=training.n_estimators,
