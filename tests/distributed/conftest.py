@@ -17,14 +17,14 @@ def workers_here(n_workers, n_threads=1, **settings):
     return Client(n_workers=n_workers, threads_per_worker=n_threads, **settings)
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="session")
 def threads():
     """A client of a worker that has two threads of this process."""
     with workers_here(1, n_threads=2, set_as_default=False) as client:
         yield client
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="session")
 def processes():
     """A client of two workers in processes of their own, of two threads each."""
     from distributed import Client, LocalCluster
