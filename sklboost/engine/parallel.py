@@ -521,7 +521,7 @@ class ThreadTeam(_Threads):
         if self._n_threads > 1 and BACKEND is not Backend.INTERPRETER:
             # a team may be entered again: new helpers count from 0, and leave old ones alone
             self._state = np.zeros_like(self._state)
-            self._state[_CELL::FAR_APART] = _AWAY
+            self._state[_CELL : state_size(self._n_threads) : FAR_APART] = _AWAY
             self._n_calls = self._n_served = self._n_queued = 0
             self._placement = Placement(self._n_threads)
             shared = (self._state, self._placement)
